@@ -1,0 +1,48 @@
+// Request line → reply line. No sockets, no threads: the daemon stands behind DaemonControl.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config_file.hpp"
+#include "headgate/statistics.hpp"
+
+namespace headgate {
+
+struct DaemonStatus {
+  std::string version;
+  std::string config_path;  // empty: configured on the command line
+  std::int64_t pid = 0;
+  Duration uptime{};
+  std::vector<ShapeStatistics> shapes;
+};
+
+struct FlowsQuery {
+  std::string interface;
+  Direction direction = Direction::egress;
+  std::string class_name;
+  std::size_t limit = 0;
+};
+
+struct ReloadResult {
+  bool ok = false;
+  std::vector<std::string> messages;  // errors with their places, or what changed
+};
+
+// What the daemon lets the control socket do. Main thread; each call is answered within milliseconds.
+class DaemonControl {
+ public:
+  virtual ~DaemonControl() = default;
+  virtual DaemonStatus status() = 0;
+  // The largest `limit` flows by sent + queued + dropped packets. None: no such class.
+  virtual std::optional<std::vector<FlowStatistics>> flows(const FlowsQuery& query) = 0;
+  virtual ReloadResult reload() = 0;
+};
+
+// Never throws for bad input: every line gets a reply. The reply ends with a newline.
+std::string handle_request(std::string_view line, DaemonControl& daemon);
+
+}  // namespace headgate

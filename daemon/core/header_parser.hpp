@@ -1,0 +1,34 @@
+// What headgate reads of a frame: the fields that keys and the rule for control traffic need.
+// Pure, never reads beyond the frame, accepts anything: what is broken or unknown is left at its default.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace headgate {
+
+enum class NetworkProtocol : std::uint8_t { other, ipv4, ipv6 };
+
+struct ParsedHeaders {
+  NetworkProtocol network = NetworkProtocol::other;
+  bool fragment = false;          // any fragment of a datagram, the first included
+  bool has_ports = false;         // TCP, UDP, SCTP, DCCP, UDP-Lite with both ports in the frame, not a fragment
+  bool control = false;           // neighbour discovery, RS/RA, redirect (ICMPv6 133-137), DHCP (UDP 67/68), DHCPv6 (546/547)
+  std::uint8_t protocol = 0;      // after IPv6 extension headers
+  std::uint16_t source_port = 0;  // host byte order
+  std::uint16_t destination_port = 0;
+  std::array<std::uint8_t, 6> destination_mac{};
+  std::array<std::uint8_t, 6> source_mac{};
+  std::array<std::uint8_t, 16> source{};       // IPv4 as ::ffff:a.b.c.d
+  std::array<std::uint8_t, 16> destination{};
+  std::uint16_t outer_vlan = 0;   // identifiers of tags inside the frame; 0: none
+  std::uint16_t inner_vlan = 0;
+};
+
+// `stripped_tci` is the outermost tag that the kernel has taken out of the frame already; `has_stripped` says if any.
+ParsedHeaders parse_headers(std::span<const std::byte> frame, bool has_stripped = false,
+                            std::uint16_t stripped_tci = 0);
+
+}  // namespace headgate

@@ -1,0 +1,111 @@
+// The heart: one leaky bucket per flow, released at exact times.
+//
+// Role      pure computation over flow table, buckets, packet pool and timing wheel. No thread, no clock, no file
+//           descriptor, no allocation after construction and outside reconfigure().
+// Thread    one owner (the drain thread); not thread-safe.
+// Time      every call takes `now`; it must not go backwards between calls.
+// Full      a bucket at capacity drops the arriving packet (queue_full); no packet memory: the longest queue loses
+//           packets (pool_full); no flow record for a new key: the packet is dropped (flow_table_full), the flows
+//           that exist are unharmed.
+//
+// Invariants, checked by the property tests after each step:
+//   1. received = sent + sum(dropped) + queued, per class and in total.
+//   2. Packets of a flow leave in the order in which they were admitted.
+//   3. Each departure conforms: no earlier than its ideal time, the generic cell rate algorithm's
+//      t = max(arrival, t_last + cost / rate), for the packet rate and the bit rate at once.
+//   4. A release that comes late does not move the ideal times of the packets behind it, as long as it is at most
+//      kMaxCatchUp late; beyond that the schedule of the bucket shifts to now - kMaxCatchUp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "headgate/clock.hpp"
+#include "headgate/config.hpp"
+#include "headgate/packet.hpp"
+#include "headgate/statistics.hpp"
+
+namespace headgate {
+
+inline constexpr Duration kMaxCatchUp = std::chrono::milliseconds(10);
+
+struct ShaperLimits {
+  DataSize memory{64 * 1024 * 1024};       // packet memory, all of it allocated by the constructor
+  std::uint32_t max_flows = 65'536;        // flow records
+  Duration idle = std::chrono::seconds(60);  // after so long without a packet, and at its full burst again, a flow may go
+  std::uint64_t hash_seed = 0;             // only for internal hashing; random in the daemon, fixed in tests
+};
+
+// A piece of a stored frame; a frame is gathered from up to kMaxFrameParts of them.
+struct DuePacket {
+  std::uint32_t handle = 0;         // for complete()
+  std::uint32_t length = 0;         // bytes of the frame as stored, tag put back
+  Instant ideal{};                  // when its bucket meant it to leave
+  ClassIndex class_index = kUnmatched;
+};
+
+class Shaper {
+ public:
+  Shaper(const ShaperLimits& limits, std::vector<ClassConfig> classes, Instant now);
+  ~Shaper();
+  Shaper(const Shaper&) = delete;
+  Shaper& operator=(const Shaper&) = delete;
+
+  // Queues each packet in its flow's bucket or drops it, and counts it. The frames are copied: their slots may be given
+  // back when this returns. Packets must belong to a shaped class (not kUnmatched, not a bypass class). A batch, so that
+  // the cache misses of many flows overlap.
+  void admit(std::span<const ArrivingPacket> packets, Instant now);
+
+  // Takes out the packets due by `now`, in order of ideal time, at most out.size(). They count as queued until
+  // complete() says what became of them; every packet taken must be completed before the next release().
+  std::size_t release(Instant now, std::span<DuePacket> out);
+
+  // The parts of a released packet's frame, in order, as many as needed (see kMaxFrameParts). Valid until complete().
+  std::size_t frame_parts(const DuePacket& packet, std::span<std::span<const std::byte>> parts) const;
+
+  // Ends a packet that release() or release_all() gave: sent, or dropped for `reason`.
+  void complete_sent(std::span<const DuePacket> packets, Instant now);
+  void complete_dropped(std::span<const DuePacket> packets, DropReason reason);
+
+  // When the next packet is due: exact; in the past when packets are overdue. None: nothing is queued.
+  std::optional<Instant> next_release() const;
+
+  // For a stop: takes out what is queued regardless of rates, in order within each flow. complete() as usual.
+  std::size_t release_all(std::span<DuePacket> out);
+
+  // Packets that are sent without shaping: bypass classes and kUnmatched. Counts only.
+  void count_unshaped(ClassIndex class_index, Count received, Count sent, Count send_failed);
+
+  // A packet of a class that was dropped before it could be admitted (clipped).
+  void count_dropped(ClassIndex class_index, Count dropped, DropReason reason);
+
+  // Puts `classes` in force from the next packet on. A class is known by its name: where it stays, counters stay; where
+  // also its key (and bypass) stay, flows and queues stay and a new rate, burst or capacity holds from the next packet
+  // on. What waits in a class that is gone, or is keyed or bypassed anew, is classified by `classify` (frame with its
+  // tag as stored; fills class_index, key, flow_hash of the packet it is given) and admitted again in order of arrival,
+  // above capacity if need be. Packets that no shaped class takes any more are due at once.
+  // Strong: throws nothing but std::bad_alloc, and then nothing has changed.
+  using Reclassify = std::function<void(ArrivingPacket&)>;
+  void reconfigure(std::vector<ClassConfig> classes, const Reclassify& classify, Instant now);
+
+  ShaperStatistics statistics(Instant now) const;
+
+  // Looks at up to `records` flow records from position `from` on and calls `visit` for each in use of `class_index`.
+  // Returns the position to go on from, or none at the end; so that a table of a million flows is read in small steps.
+  std::optional<std::uint32_t> visit_flows(ClassIndex class_index, std::uint32_t from, std::uint32_t records,
+                                           const std::function<void(const FlowStatistics&)>& visit) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Frames are stored in chunks; an Ethernet frame of 65 535 bytes and its virtio header need at most this many.
+inline constexpr std::size_t kMaxFrameParts = 300;
+
+}  // namespace headgate

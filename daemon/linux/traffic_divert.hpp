@@ -1,0 +1,60 @@
+// Takes an interface's packets out of the kernel, and gives them back whatever happens.
+//
+// Construction makes the veth pair hgN / hgNp with a drop program behind its capture ring, but diverts nothing yet;
+// attach() starts the divert; detach() ends it; destruction undoes everything in reverse order. Leftovers of a dead
+// daemon are swept by sweep() and by the constructor for its own interface and direction.
+// Main thread, except DeadManSwitch::reset() (capture thread).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headgate/config.hpp"
+#include "pipeline/packet_io.hpp"
+
+namespace headgate {
+
+struct DivertOptions {
+  std::string interface;
+  Direction direction = Direction::egress;
+  DivertMethod method = DivertMethod::automatic;
+  std::uint32_t mark = 0;
+  bool divert_control = false;  // some class has control = true
+};
+
+class TrafficDivert : public DeadManSwitch {
+ public:
+  // Throws std::runtime_error with a sentence an administrator understands: no such interface, not Ethernet, one of
+  // our own devices, already shaped (by which process), no permission, TCX asked for but unknown to this kernel.
+  explicit TrafficDivert(const DivertOptions& options);
+  ~TrafficDivert() override;
+
+  void attach();
+  void detach();
+  bool attached() const;
+
+  DivertMethod method() const;          // tcx or clsact, never automatic
+  int interface_index() const;          // where shaped packets are sent
+  std::string device_name() const;      // hgN, the redirect's target
+  int device_index() const;
+  std::string capture_name() const;     // hgNp, where the ring listens
+  int capture_index() const;
+  unsigned mtu() const;                 // of the shaped interface at construction
+
+  void set_divert_control(bool on);     // at a reload
+  void reset() override;                // the dead-man switch: packets are being read
+
+  std::uint64_t passed_unshaped() const;  // packets the switch let pass
+  std::uint64_t lost_device() const;      // packets the veth pair dropped before the ring
+
+  // What sweep() did, one sentence each. Refuses (throws) when a live daemon shapes any interface here.
+  static std::vector<std::string> sweep();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace headgate

@@ -1,0 +1,66 @@
+// The two ends of a shape's pipeline, as the threads see them. One virtual call per batch, never per packet.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "headgate/clock.hpp"
+
+namespace headgate {
+
+// A frame in its capture slot.
+struct CapturedFrame {
+  std::span<const std::byte> frame;  // what was captured; shorter than wire_length when clipped
+  std::uint32_t wire_length = 0;
+  std::uint32_t slot = 0;            // for give_back()
+  std::uint16_t vlan_tpid = 0;       // the tag that the kernel stripped; 0: none
+  std::uint16_t vlan_tci = 0;
+};
+
+class PacketSource {
+ public:
+  virtual ~PacketSource() = default;
+
+  // Capture thread. Fills `out` with frames that have arrived, oldest first; 0 when there are none. Never blocks.
+  virtual std::size_t receive(std::span<CapturedFrame> out) = 0;
+
+  // Capture thread. Blocks until a frame has arrived, interrupt() is called, or `timeout` is over (none: no limit).
+  // Throws std::system_error when the source is gone for good; a device that is down is not an error.
+  virtual void wait(std::optional<Duration> timeout) = 0;
+
+  // Any thread. Makes the present or next wait() return.
+  virtual void interrupt() = 0;
+
+  // Drain thread. Slots return in the order in which receive() gave them.
+  virtual void give_back(std::span<const std::uint32_t> slots) = 0;
+
+  // Number of slots: the most frames that can be out at once.
+  virtual std::size_t slots() const = 0;
+};
+
+// A frame to send, gathered from parts.
+struct OutgoingFrame {
+  std::span<const std::span<const std::byte>> parts;
+};
+
+class PacketSink {
+ public:
+  virtual ~PacketSink() = default;
+
+  // Drain thread. Tries to send the frames in order. Sets sent[i] for each; false means it was given up after the
+  // bounded retry. Never throws for a device that is down or gone: its frames are simply not sent.
+  virtual void send(std::span<const OutgoingFrame> frames, std::span<bool> sent) = 0;
+};
+
+// The dead-man switch as the capture thread sees it (see linux/traffic_divert.hpp).
+class DeadManSwitch {
+ public:
+  virtual ~DeadManSwitch() = default;
+  // Capture thread: "packets are being read". While this is not called for 500 ms with packets waiting, the kernel
+  // lets packets pass unshaped.
+  virtual void reset() = 0;
+};
+
+}  // namespace headgate

@@ -1,0 +1,25 @@
+// How the drain thread sleeps. One thread waits; any thread wakes it.
+#pragma once
+
+#include <optional>
+
+#include "headgate/clock.hpp"
+
+namespace headgate {
+
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+
+  // Drain thread, before it looks for work the last time: from here on wake() is not lost.
+  virtual void prepare() = 0;
+  // Drain thread. Sleeps until `deadline` (none: no limit) or until a wake() since prepare().
+  virtual void wait(std::optional<Instant> deadline) = 0;
+  // Drain thread: does not sleep after all.
+  virtual void cancel() = 0;
+
+  // Any thread. A system call only when the drain thread sleeps or is about to.
+  virtual void wake() = 0;
+};
+
+}  // namespace headgate

@@ -1,0 +1,32 @@
+// Time as headgate knows it: nanoseconds of the kernel's CLOCK_MONOTONIC.
+//
+// Nothing below daemon/linux reads a clock. Whoever needs the time is handed an Instant, so a test or a simulator
+// may run ten virtual years in a second.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace headgate {
+
+using Duration = std::chrono::nanoseconds;
+
+// Names the time line of Instant; deliberately without now().
+struct MonotonicTimeline {
+  using duration = Duration;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<MonotonicTimeline, duration>;
+  static constexpr bool is_steady = true;
+};
+
+using Instant = MonotonicTimeline::time_point;
+
+// The only source of "now" that loops are given. Thread-safe.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Instant now() = 0;
+};
+
+}  // namespace headgate

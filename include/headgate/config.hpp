@@ -1,0 +1,82 @@
+// The configuration as values: what the file or the command line said, checked and with defaults filled in.
+// See headgate.toml(5) for the grammar; daemon/config_file.hpp makes a Config of a file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headgate/clock.hpp"
+#include "headgate/flow_key.hpp"
+#include "headgate/units.hpp"
+
+namespace headgate {
+
+enum class Direction : std::uint8_t { egress, ingress };
+
+enum class DivertMethod : std::uint8_t { automatic, tcx, clsact };
+
+// At least one of the two is set unless the class is a bypass. Both: a packet leaves when both allow it.
+struct Rate {
+  std::optional<PacketRate> packets;
+  std::optional<BitRate> bits;
+  bool operator==(const Rate&) const = default;
+};
+
+// What may leave at once after idle. Unset: no tolerance, packets are always spaced. `packets` goes with a packet rate
+// (1 = a pure leaky bucket), `bytes` with a bit rate.
+struct Burst {
+  std::optional<std::uint64_t> packets;
+  std::optional<DataSize> bytes;
+  bool operator==(const Burst&) const = default;
+};
+
+// A packet is dropped when any of the limits that are set would be exceeded by queueing it.
+struct QueueCapacity {
+  std::optional<std::uint64_t> packets;
+  std::optional<DataSize> bytes;
+  std::optional<Duration> time;  // longest predicted wait of the packet that is to be queued
+  bool operator==(const QueueCapacity&) const = default;
+};
+
+struct ClassConfig {
+  std::string name;
+  std::string match;  // pcap-filter(7); empty: everything
+  KeySpec key;        // all parts off: one bucket for the whole class
+  Rate rate;
+  Burst burst;
+  QueueCapacity queue;
+  bool bypass = false;   // counted, never shaped
+  bool control = false;  // takes neighbour discovery, router discovery and DHCP too
+  bool operator==(const ClassConfig&) const = default;
+};
+
+struct ShapeConfig {
+  std::string interface;
+  Direction direction = Direction::egress;
+  bool qdisc_bypass = false;
+  std::vector<ClassConfig> classes;  // the first that matches takes the packet
+  bool operator==(const ShapeConfig&) const = default;
+};
+
+inline constexpr char kDefaultControlPath[] = "/run/headgate/control.sock";
+inline constexpr char kDefaultConfigPath[] = "/etc/headgate/headgate.toml";
+
+struct DaemonConfig {
+  DivertMethod divert = DivertMethod::automatic;
+  std::uint32_t mark = 0x68670000;             // "hg": the firewall mark of packets that we send
+  DataSize memory{64 * 1024 * 1024};           // packet memory of each shape
+  std::uint32_t max_flows = 65'536;            // flow records of each shape
+  Duration idle = std::chrono::seconds(60);    // a flow without packets for this long is forgotten
+  std::string control = kDefaultControlPath;   // control socket
+  bool operator==(const DaemonConfig&) const = default;
+};
+
+struct Config {
+  DaemonConfig daemon;
+  std::vector<ShapeConfig> shapes;
+  bool operator==(const Config&) const = default;
+};
+
+}  // namespace headgate

@@ -1,0 +1,29 @@
+// Why a packet that headgate received was not sent. The names are part of the stable JSON.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace headgate {
+
+enum class DropReason : std::uint8_t {
+  queue_full,       // its bucket was at capacity (packets, bytes or predicted wait)
+  pool_full,        // packet memory ran out and its queue was the longest
+  flow_table_full,  // a new flow, but every flow record was in use
+  clipped,          // the capture slot was shorter than the frame; a clipped frame is never forwarded
+  send_failed,      // the kernel refused it, also after the bounded retry
+  stop,             // still queued when the time to send the rest at a stop was over
+};
+
+inline constexpr std::size_t kDropReasonCount = 6;
+
+inline constexpr std::array<std::string_view, kDropReasonCount> kDropReasonNames = {
+    "queue_full", "pool_full", "flow_table_full", "clipped", "send_failed", "stop"};
+
+constexpr std::string_view name_of(DropReason reason) {
+  return kDropReasonNames[static_cast<std::size_t>(reason)];
+}
+
+}  // namespace headgate

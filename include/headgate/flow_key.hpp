@@ -1,0 +1,43 @@
+// What tells one flow of a class from another, and how a class wants its flows told apart.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <compare>
+
+namespace headgate {
+
+// Which header fields make the key. Parts combine: {"vlan", "dst/24,64"} sets vlan and destination.
+struct KeySpec {
+  bool source_address = false;
+  bool destination_address = false;
+  bool ports = false;  // source and destination port and the protocol: only as part of "5-tuple"
+  bool source_mac = false;
+  bool destination_mac = false;
+  bool vlan = false;
+
+  // Address bits kept, by family and side. 32 and 128 keep the whole address.
+  std::uint8_t source_prefix_v4 = 32;
+  std::uint8_t source_prefix_v6 = 128;
+  std::uint8_t destination_prefix_v4 = 32;
+  std::uint8_t destination_prefix_v6 = 128;
+
+  bool operator==(const KeySpec&) const = default;
+};
+
+// 40 bytes, all of them significant, so keys compare and hash as bytes. Fields that the KeySpec leaves out are zero.
+// An IPv4 address stands as ::ffff:a.b.c.d. A MAC address takes the place of the address of its side (its six bytes
+// last, the rest zero): a KeySpec never has both for one side.
+struct FlowKey {
+  std::array<std::uint8_t, 16> source{};
+  std::array<std::uint8_t, 16> destination{};
+  std::uint16_t source_port = 0;       // host byte order; zero for every fragment of a datagram, the first included
+  std::uint16_t destination_port = 0;  // host byte order
+  std::uint8_t protocol = 0;           // IP protocol number after IPv6 extension headers
+  std::array<std::uint8_t, 3> vlan{};  // two 12-bit VLAN identifiers: outer in the high bits; 0 is "no such tag"
+
+  bool operator==(const FlowKey&) const = default;
+};
+static_assert(sizeof(FlowKey) == 40);
+
+}  // namespace headgate

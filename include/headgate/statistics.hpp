@@ -1,0 +1,86 @@
+// Snapshots of the counters. The law that holds in each of them, per class and for the shape:
+//     received = sent + sum(dropped) + queued
+// What was lost before headgate received it (`lost`) stands apart.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headgate/clock.hpp"
+#include "headgate/config.hpp"
+#include "headgate/drop_reason.hpp"
+#include "headgate/flow_key.hpp"
+
+namespace headgate {
+
+struct Count {
+  std::uint64_t packets = 0;
+  std::uint64_t bytes = 0;
+
+  Count& operator+=(const Count& other) {
+    packets += other.packets;
+    bytes += other.bytes;
+    return *this;
+  }
+  bool operator==(const Count&) const = default;
+};
+
+using DropCounts = std::array<Count, kDropReasonCount>;  // indexed by DropReason
+
+inline Count total(const DropCounts& dropped) {
+  Count sum;
+  for (const Count& count : dropped) sum += count;
+  return sum;
+}
+
+// Time that packets sent in the last 10 s spent in headgate, from capture to release. Zeros when none were sent.
+struct DelaySummary {
+  Duration p50{};
+  Duration p99{};
+  Duration max{};
+};
+
+struct ClassStatistics {
+  std::string name;
+  std::uint64_t flows = 0;  // flow records held
+  Count received;
+  Count sent;
+  DropCounts dropped{};
+  Count queued;
+  DelaySummary delay;
+};
+
+// What Shaper knows of one shape; counts of classes that a reload removed stay in the shape's totals.
+struct ShaperStatistics {
+  Count received;
+  Count sent;
+  DropCounts dropped{};
+  Count queued;
+  Count unmatched;  // part of received and sent: packets that no class matched, sent unshaped
+  std::vector<ClassStatistics> classes;
+};
+
+// The whole of one shape, as shown.
+struct ShapeStatistics {
+  std::string interface;
+  Direction direction = Direction::egress;
+  bool diverting = false;      // false: the host is open, `state` says why
+  std::string state;           // "" or a sentence
+  DivertMethod divert = DivertMethod::automatic;  // the method in use: tcx or clsact
+  ShaperStatistics shaper;
+  std::uint64_t lost_ring = 0;    // packets the kernel could not put in our full capture ring
+  std::uint64_t lost_device = 0;  // packets that the divert device dropped before the ring
+  std::uint64_t unshaped = 0;     // packets the dead-man switch let pass unshaped
+  ShapeConfig config;             // what is in force
+};
+
+struct FlowStatistics {
+  FlowKey key;
+  Count sent;
+  Count dropped;
+  Count queued;
+};
+
+}  // namespace headgate
