@@ -12,6 +12,7 @@ namespace headgate {
 class MonotonicClock : public Clock {
  public:
   Instant now() override;
+  void sleep(Duration duration) override;
 };
 
 class TimerWaiter : public Waiter {

@@ -22,11 +22,12 @@ struct MonotonicTimeline {
 
 using Instant = MonotonicTimeline::time_point;
 
-// The only source of "now" that loops are given. Thread-safe.
+// The only source of "now", and the only short sleep, that loops are given. Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual Instant now() = 0;
+  virtual void sleep(Duration duration) = 0;
 };
 
 }  // namespace headgate

@@ -1,0 +1,199 @@
+#include "pipeline/drain_loop.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace headgate {
+
+DrainLoop::DrainLoop(HandOff& hand_off, PacketSource& source, PacketSink& sink, Waiter& waiter, Clock& clock,
+                     Shaper& shaper, std::shared_ptr<const Classifier> classifier)
+    : hand_off_(hand_off),
+      source_(source),
+      sink_(sink),
+      waiter_(waiter),
+      clock_(clock),
+      shaper_(shaper),
+      classifier_(std::move(classifier)),
+      parts_(kBatch * kMaxFrameParts + 3 * kBatch) {}
+
+void DrainLoop::run() {
+  while (!end_seen_) {
+    if (has_requests_.load(std::memory_order_relaxed)) run_requests();
+    const bool took = take_hand_overs();
+    due_count_ = shaper_.release(clock_.now(), due_);
+    const bool sends = unshaped_count_ + due_count_ > 0;
+    if (sends) send_staged();
+    if (slot_count_ > 0) source_.give_back({slots_.data(), std::exchange(slot_count_, 0)});
+    const std::optional<Instant> next = shaper_.next_release();
+    publish_next_due(next);
+    if (!took && !sends) sleep_until(next);
+  }
+  send_rest();
+  ended_.store(true, std::memory_order_release);
+  run_requests();
+}
+
+// Admits one batch of hand-overs. Frames that go on unshaped are staged, and the slots of all are noted to give back.
+bool DrainLoop::take_hand_overs() {
+  const std::span<HandOffEntry> entries = hand_off_.peek(kBatch);
+  if (entries.empty()) return false;
+  arriving_count_ = 0;
+  std::size_t taken = 0;
+  for (HandOffEntry& entry : entries) {
+    if (entry.kind != HandOffEntry::Kind::packet) {
+      // What was classified before this entry is admitted before it takes effect.
+      if (taken > 0) break;
+      if (entry.kind == HandOffEntry::Kind::reconfiguration) put_in_force(*entry.reconfiguration);
+      if (entry.kind == HandOffEntry::Kind::end) end_seen_ = true;
+      ++taken;
+      break;
+    }
+    ++taken;
+    slots_[slot_count_++] = entry.slot;
+    const ArrivingPacket& packet = entry.packet;
+    if (entry.clipped) {
+      shaper_.count_dropped(packet.class_index, {1, packet.charged_bytes}, DropReason::clipped);
+    } else if (classifier_->unshaped(packet.class_index)) {
+      stage_unshaped(entry);
+    } else {
+      arriving_[arriving_count_++] = packet;
+    }
+  }
+  if (arriving_count_ > 0) shaper_.admit({arriving_.data(), arriving_count_}, clock_.now());
+  hand_off_.consume(taken);
+  return true;
+}
+
+void DrainLoop::put_in_force(Reconfiguration& reconfiguration) {
+  try {
+    const std::shared_ptr<const Classifier>& next = reconfiguration.classifier;
+    shaper_.reconfigure(
+        next->classes(), [&next](ArrivingPacket& packet) { next->classify(packet); }, clock_.now());
+    classifier_ = next;
+    reconfiguration.done.set_value();
+  } catch (...) {
+    reconfiguration.done.set_exception(std::current_exception());
+  }
+}
+
+// The frame is sent from its capture slot; a stripped tag goes back between the MAC addresses and the rest.
+void DrainLoop::stage_unshaped(const HandOffEntry& entry) {
+  constexpr std::size_t kMacAddresses = 12;
+  const ArrivingPacket& packet = entry.packet;
+  const std::size_t first_part = part_count_;
+  if (packet.vlan_tpid != 0 && packet.frame.size() >= kMacAddresses) {
+    auto& header = tagged_headers_[unshaped_count_].bytes;
+    std::memcpy(header.data(), packet.frame.data(), kMacAddresses);
+    const std::array<std::uint8_t, 4> tag = {
+        static_cast<std::uint8_t>(packet.vlan_tpid >> 8), static_cast<std::uint8_t>(packet.vlan_tpid),
+        static_cast<std::uint8_t>(packet.vlan_tci >> 8), static_cast<std::uint8_t>(packet.vlan_tci)};
+    std::memcpy(header.data() + kMacAddresses, tag.data(), tag.size());
+    parts_[part_count_++] = header;
+    parts_[part_count_++] = packet.frame.subspan(kMacAddresses);
+  } else {
+    parts_[part_count_++] = packet.frame;
+  }
+  unshaped_class_[unshaped_count_] = packet.class_index;
+  unshaped_bytes_[unshaped_count_] = packet.charged_bytes;
+  frames_[unshaped_count_++] = {{&parts_[first_part], part_count_ - first_part}};
+}
+
+void DrainLoop::send_staged() {
+  for (std::size_t i = 0; i < due_count_; ++i) {
+    const std::size_t parts = shaper_.frame_parts(due_[i], std::span(parts_).subspan(part_count_));
+    frames_[unshaped_count_ + i] = {{&parts_[part_count_], parts}};
+    part_count_ += parts;
+  }
+  const std::size_t total = unshaped_count_ + due_count_;
+  sink_.send({frames_.data(), total}, {sent_.data(), total});
+  count_unshaped_results();
+  complete_due(unshaped_count_);
+  unshaped_count_ = due_count_ = part_count_ = 0;
+}
+
+void DrainLoop::count_unshaped_results() {
+  for (std::size_t i = 0; i < unshaped_count_; ++i) {
+    const Count one{1, unshaped_bytes_[i]};
+    shaper_.count_unshaped(unshaped_class_[i], one, sent_[i] ? one : Count{}, sent_[i] ? Count{} : one);
+  }
+}
+
+// Runs of packets with the same outcome are completed together.
+void DrainLoop::complete_due(std::size_t first_frame) {
+  if (due_count_ == 0) return;
+  const Instant now = clock_.now();
+  for (std::size_t from = 0; from < due_count_;) {
+    const bool sent = sent_[first_frame + from];
+    std::size_t to = from + 1;
+    while (to < due_count_ && sent_[first_frame + to] == sent) ++to;
+    const std::span<const DuePacket> run{&due_[from], to - from};
+    if (sent) {
+      shaper_.complete_sent(run, now);
+    } else {
+      shaper_.complete_dropped(run, DropReason::send_failed);
+    }
+    from = to;
+  }
+}
+
+void DrainLoop::publish_next_due(std::optional<Instant> next) {
+  health_.next_due.store(next ? next->time_since_epoch().count() : DrainHealth::kNothingDue,
+                         std::memory_order_relaxed);
+}
+
+// prepare() comes before the last look for work, so that a hand-over or request in between is not slept through.
+void DrainLoop::sleep_until(std::optional<Instant> next) {
+  waiter_.prepare();
+  if (!hand_off_.empty() || has_requests_.load(std::memory_order_seq_cst)) {
+    waiter_.cancel();
+    return;
+  }
+  waiter_.wait(next);
+}
+
+void DrainLoop::send_rest() {
+  const Instant give_up = clock_.now() + kStopTime;
+  while ((due_count_ = shaper_.release_all(due_)) > 0) {
+    if (clock_.now() < give_up) {
+      send_staged();
+    } else {
+      shaper_.complete_dropped({due_.data(), due_count_}, DropReason::stop);
+    }
+  }
+  publish_next_due(std::nullopt);
+}
+
+bool DrainLoop::call(Request request, Duration patience) {
+  const auto pending = std::make_shared<PendingRequest>();
+  pending->request = std::move(request);
+  std::future<bool> done = pending->done.get_future();
+  {
+    const std::lock_guard lock(requests_mutex_);
+    if (ended()) return false;
+    requests_.push_back(pending);
+    has_requests_.store(true, std::memory_order_seq_cst);
+  }
+  waiter_.wake();
+  if (done.wait_for(patience) != std::future_status::ready) return false;
+  return done.get();
+}
+
+void DrainLoop::run_requests() {
+  std::vector<std::shared_ptr<PendingRequest>> requests;
+  {
+    const std::lock_guard lock(requests_mutex_);
+    requests.swap(requests_);
+    has_requests_.store(false, std::memory_order_relaxed);
+  }
+  for (const auto& pending : requests) {
+    try {
+      if (!ended()) pending->request(shaper_, sink_, clock_.now());
+      pending->done.set_value(!ended());
+    } catch (...) {
+      pending->done.set_exception(std::current_exception());
+    }
+  }
+}
+
+}  // namespace headgate

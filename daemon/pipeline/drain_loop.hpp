@@ -1,0 +1,97 @@
+// The drain thread: admits what the capture thread hands over, sends what is due, and sleeps until the next packet is
+// due, a hand-over or a request. It alone owns the shaper, so nothing on a packet's way takes a lock.
+//
+// run() on the drain thread; call() and health() from any thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "core/shaper.hpp"
+#include "pipeline/hand_off.hpp"
+#include "pipeline/packet_io.hpp"
+#include "pipeline/waiter.hpp"
+
+namespace headgate {
+
+class DrainLoop {
+ public:
+  DrainLoop(HandOff& hand_off, PacketSource& source, PacketSink& sink, Waiter& waiter, Clock& clock, Shaper& shaper,
+            std::shared_ptr<const Classifier> classifier);
+
+  // Until the capture thread's `end`; then sends what is queued, unpaced, for at most kStopTime, counts the rest as
+  // dropped (stop), and returns.
+  void run();
+
+  // Runs `request` in the drain thread between two batches and waits for it at most `patience`. False: not run in that
+  // time (it may still run later, so it must own what it touches) or the loop has ended.
+  using Request = std::function<void(Shaper& shaper, PacketSink& sink, Instant now)>;
+  bool call(Request request, Duration patience);
+
+  const DrainHealth& health() const { return health_; }
+  // The loop has ended; what it owned may be used by whoever joined the thread.
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+
+  static constexpr Duration kStopTime = std::chrono::seconds(2);
+
+ private:
+  static constexpr std::size_t kBatch = 64;
+
+  struct PendingRequest {
+    Request request;
+    std::promise<bool> done;  // false: the loop had ended
+  };
+
+  bool take_hand_overs();
+  void put_in_force(Reconfiguration& reconfiguration);
+  void stage_unshaped(const HandOffEntry& entry);
+  void stage_due(std::size_t count);
+  void send_staged();
+  void count_unshaped_results();
+  void complete_due(std::size_t first_frame);
+  void run_requests();
+  void publish_next_due(std::optional<Instant> next);
+  void sleep_until(std::optional<Instant> next);
+  void send_rest();
+
+  HandOff& hand_off_;
+  PacketSource& source_;
+  PacketSink& sink_;
+  Waiter& waiter_;
+  Clock& clock_;
+  Shaper& shaper_;
+  std::shared_ptr<const Classifier> classifier_;
+  DrainHealth health_;
+  bool end_seen_ = false;
+  std::atomic<bool> ended_{false};
+
+  // One batch: unshaped frames first (straight from their capture slots), then the due ones.
+  std::size_t unshaped_count_ = 0;
+  std::size_t due_count_ = 0;
+  std::size_t arriving_count_ = 0;
+  std::size_t slot_count_ = 0;
+  std::array<ArrivingPacket, kBatch> arriving_;
+  std::array<std::uint32_t, kBatch> slots_;
+  std::array<ClassIndex, kBatch> unshaped_class_;
+  std::array<std::uint32_t, kBatch> unshaped_bytes_;
+  std::array<DuePacket, kBatch> due_;
+  std::vector<std::span<const std::byte>> parts_;  // of all frames of the batch
+  std::size_t part_count_ = 0;
+  std::array<OutgoingFrame, 2 * kBatch> frames_;
+  std::array<bool, 2 * kBatch> sent_;
+  struct TaggedHeader {
+    std::array<std::byte, 16> bytes;
+  };
+  std::array<TaggedHeader, kBatch> tagged_headers_;  // MAC addresses and the tag put back, of unshaped frames
+
+  std::atomic<bool> has_requests_{false};
+  std::mutex requests_mutex_;
+  std::vector<std::shared_ptr<PendingRequest>> requests_;
+};
+
+}  // namespace headgate

@@ -1,0 +1,51 @@
+// What the capture thread hands to the drain thread, in the order in which it must take effect.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <future>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "core/classifier.hpp"
+#include "headgate/clock.hpp"
+#include "headgate/packet.hpp"
+#include "pipeline/hand_off_ring.hpp"
+
+namespace headgate {
+
+// New classes on their way through both threads: the capture thread classifies by them from the next frame on, and the
+// drain thread puts them in force when it meets this entry behind the last frame classified by the old ones.
+struct Reconfiguration {
+  std::shared_ptr<const Classifier> classifier;
+  std::promise<void> done;  // set by the drain thread; holds the exception when memory ran out
+};
+
+struct HandOffEntry {
+  enum class Kind : std::uint8_t { packet, reconfiguration, end };
+
+  ArrivingPacket packet;
+  std::uint32_t slot = 0;  // of the packet's frame, for PacketSource::give_back()
+  Kind kind = Kind::packet;
+  bool clipped = false;
+  Reconfiguration* reconfiguration = nullptr;
+};
+
+using HandOff = HandOffRing<HandOffEntry>;
+
+// The drain thread's word on how it is doing, read by the capture thread and the watchdog.
+struct DrainHealth {
+  static constexpr std::int64_t kNothingDue = std::numeric_limits<std::int64_t>::max();
+  static constexpr Duration kPatience = std::chrono::milliseconds(500);
+
+  // When the oldest packet that has not been sent is due, in nanoseconds of Instant.
+  std::atomic<std::int64_t> next_due{kNothingDue};
+
+  bool overdue(Instant now) const {
+    const std::int64_t due = next_due.load(std::memory_order_relaxed);
+    return due != kNothingDue && now.time_since_epoch().count() - due > kPatience.count();
+  }
+};
+
+}  // namespace headgate
