@@ -17,6 +17,7 @@ class ManualClock : public Clock {
   explicit ManualClock(Instant start = kTestStart) : now_(start.time_since_epoch().count()) {}
 
   Instant now() override { return Instant{Duration{now_.load()}}; }
+  void sleep(Duration duration) override { advance(duration); }
   void advance(Duration duration) { now_ += duration.count(); }
   void set(Instant instant) { now_ = instant.time_since_epoch().count(); }
 
