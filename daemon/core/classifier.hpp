@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/header_parser.hpp"
@@ -21,11 +22,16 @@ class PacketMatcher {
 };
 
 FlowKey make_key(const KeySpec& spec, const ParsedHeaders& headers);
-std::uint32_t hash_key(const FlowKey& key, ClassIndex class_index, std::uint64_t seed);
+
+// Flow hashes depend on the class's name and not on its position: a flow keeps its hash when a reload moves its class.
+// Keyed, so that nobody who does not know the seed can aim at one place of the flow table.
+std::uint64_t class_hash_seed(std::string_view class_name, std::uint64_t seed);
+std::uint32_t hash_key(const FlowKey& key, std::uint64_t class_seed);
 
 class Classifier {
  public:
-  // matchers[i] belongs to classes[i]; null matches everything.
+  // matchers[i] belongs to classes[i]; null matches everything. Every Classifier of a shape, also after a reload, must
+  // be given the same hash_seed: the shaper finds its flows by the hash.
   Classifier(std::vector<ClassConfig> classes, std::vector<std::unique_ptr<PacketMatcher>> matchers,
              std::uint64_t hash_seed);
 
@@ -41,7 +47,7 @@ class Classifier {
  private:
   std::vector<ClassConfig> classes_;
   std::vector<std::unique_ptr<PacketMatcher>> matchers_;
-  std::uint64_t hash_seed_;
+  std::vector<std::uint64_t> hash_seeds_;  // by class
 };
 
 }  // namespace headgate

@@ -38,7 +38,6 @@ struct ShaperLimits {
   DataSize memory{64 * 1024 * 1024};       // packet memory, all of it allocated by the constructor
   std::uint32_t max_flows = 65'536;        // flow records
   Duration idle = std::chrono::seconds(60);  // after so long without a packet, and at its full burst again, a flow may go
-  std::uint64_t hash_seed = 0;             // only for internal hashing; random in the daemon, fixed in tests
 };
 
 // A piece of a stored frame; a frame is gathered from up to kMaxFrameParts of them.
@@ -93,7 +92,8 @@ class Shaper {
   using Reclassify = std::function<void(ArrivingPacket&)>;
   void reconfigure(std::vector<ClassConfig> classes, const Reclassify& classify, Instant now);
 
-  ShaperStatistics statistics(Instant now) const;
+  // Also forgets some of the flows whose time is over, so that `flows` falls when no traffic drives admit().
+  ShaperStatistics statistics(Instant now);
 
   // Looks at up to `records` flow records from position `from` on and calls `visit` for each in use of `class_index`.
   // Returns the position to go on from, or none at the end; so that a table of a million flows is read in small steps.
