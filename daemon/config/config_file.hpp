@@ -24,8 +24,8 @@ struct ConfigError {
 struct ConfigWarning : ConfigError {};
 
 struct ConfigResult {
-  Config config;                       // meaningful only without errors
-  std::vector<ConfigError> errors;     // in file order
+  Config config;                    // meaningful only without errors
+  std::vector<ConfigError> errors;  // in file order
   std::vector<ConfigWarning> warnings;
   bool ok() const { return errors.empty(); }
 };

@@ -8,8 +8,8 @@
 
 namespace headgate {
 
-// Compiles for Ethernet. On an error returns null and sets `error` to libpcap's words, made plain; `vlan` in the
-// expression is refused with a hint at `key`.
+// Compiles for Ethernet. On an error returns null and sets `error` to libpcap's words, made plain; `vlan` in
+// the expression is refused with a hint at `key`.
 std::unique_ptr<PacketMatcher> compile_match(const std::string& expression, std::string& error);
 
 }  // namespace headgate

@@ -1,0 +1,25 @@
+// Values back as text in the grammar of the file: what read_rate() and its kin read to the same value.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "headgate/config.hpp"
+
+namespace headgate {
+
+std::string to_text(PacketRate rate);  // "1000pps"
+std::string to_text(BitRate rate);     // "20mbit": the largest unit that needs no fraction
+std::string to_text(DataSize size);    // "64kb"
+std::string to_text(Duration time);    // "50ms"
+
+// One element stands bare, several as a list of the file: 1000pps, or ["1000pps", "20mbit"].
+std::string to_text(const Rate& rate);            // nothing set (a bypass): ""
+std::string to_text(const Burst& burst);          // nothing set: "1p"
+std::string to_text(const QueueCapacity& queue);  // nothing set: ""
+std::string to_text(const KeySpec& key);          // all parts off: "class"
+
+std::string_view to_text(Direction direction);  // "egress"
+std::string_view to_text(DivertMethod method);  // "auto", "tcx", "clsact"
+
+}  // namespace headgate
