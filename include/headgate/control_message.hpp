@@ -1,12 +1,15 @@
 // The vocabulary of the control socket: one JSON object a line each way. Both programs use this header.
 //
-//   request  {"command":"show"} | {"command":"flows","class":"eth0/egress/dns","limit":100} | {"command":"reload"} |
+//   request  {"command":"show"} | {"command":"flows","class":"eth0/egress/dns","limit":100} |
+//   {"command":"reload"} |
 //            {"command":"version"}
-//   reply    {"schema":1, ...}  or  {"schema":1,"error":{"code":"refused","message":"..."}}
+//   reply    {"schema":1, ...}  or  {"schema":1,"error":{"code":"refused","message":"...","details":["...",
+//   ...]}}
+//
+// headgatectl(1) describes every member of the replies. A schema only ever gains members.
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <string_view>
 
 namespace headgate {
@@ -15,13 +18,35 @@ inline constexpr int kSchema = 1;
 inline constexpr std::size_t kMaxRequestBytes = 64 * 1024;
 inline constexpr std::size_t kMaxControlClients = 32;
 
+// `limit` of a "flows" request. The most keeps a reply below 2 MiB.
+inline constexpr std::size_t kDefaultFlowLimit = 100;
+inline constexpr std::size_t kMaxFlowLimit = 4096;
+
 // Exit codes of both programs.
 enum ExitCode : int {
   kExitOk = 0,
-  kExitUsage = 1,         // command line or configuration
-  kExitRefused = 2,       // the daemon or the kernel refused
+  kExitUsage = 1,    // command line or configuration
+  kExitRefused = 2,  // the daemon or the kernel refused
   kExitNotRunning = 3,
   kExitNotPermitted = 4,
 };
+
+// The codes of error replies.
+inline constexpr std::string_view kErrorBadRequest = "bad_request";  // not a request as described above
+inline constexpr std::string_view kErrorUnknownClass = "unknown_class";
+inline constexpr std::string_view kErrorAmbiguousClass =
+    "ambiguous_class";                                        // details: the classes it may mean
+inline constexpr std::string_view kErrorRefused = "refused";  // details: why, one a line
+inline constexpr std::string_view kErrorBusy = "busy";        // too many clients
+inline constexpr std::string_view kErrorInternal = "internal";
+inline constexpr std::string_view kErrorNotPermitted = "not_permitted";
+
+// What headgatectl exits with when a reply carries `code`.
+constexpr ExitCode exit_code_of(std::string_view code) {
+  if (code == kErrorBadRequest || code == kErrorUnknownClass || code == kErrorAmbiguousClass)
+    return kExitUsage;
+  if (code == kErrorNotPermitted) return kExitNotPermitted;
+  return kExitRefused;
+}
 
 }  // namespace headgate

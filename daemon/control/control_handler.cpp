@@ -1,0 +1,277 @@
+#include "control/control_handler.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "control/class_lookup.hpp"
+#include "control/nearest_name.hpp"
+#include "control/statistics_json.hpp"
+#include "headgate/control_message.hpp"
+
+namespace headgate {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kDeepestRequest = 8;  // requests are flat; nothing deeper is worth parsing
+
+// `flows` without a class looks at all of them, each of which costs a walk over the flow table of its shape.
+constexpr std::size_t kMaxClassesAtOnce = 16;
+
+// Becomes an error reply.
+struct RequestError {
+  std::string_view code;
+  std::string message;
+  std::vector<std::string> details;
+};
+
+// A user's text as it appears in a message: short enough for a line of a terminal.
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kLongest = 80;
+  std::string result = "\"";
+  result += text.substr(0, kLongest);
+  if (text.size() > kLongest) result += "...";
+  return result + "\"";
+}
+
+std::string reply_line(const Json& reply) {
+  // Names of interfaces and files may hold any byte; JSON may not.
+  return reply.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string error_line(const RequestError& error) {
+  Json json = {{"code", error.code}, {"message", error.message}};
+  if (!error.details.empty()) json["details"] = error.details;
+  return reply_line({{"schema", kSchema}, {"error", std::move(json)}});
+}
+
+struct Request {
+  std::string command;
+  std::string class_name;
+  std::size_t limit = kDefaultFlowLimit;
+};
+
+Json parse_object(std::string_view line) {
+  auto refuse_depth = [](int depth, Json::parse_event_t, Json&) {
+    if (depth > kDeepestRequest) throw RequestError{kErrorBadRequest, "the request is nested too deeply", {}};
+    return true;
+  };
+  auto not_json = [](std::size_t byte) {
+    return RequestError{kErrorBadRequest, "the request is not JSON: see byte " + std::to_string(byte), {}};
+  };
+  // The parser would take a zero byte for the end.
+  if (const std::size_t zero = line.find('\0'); zero != std::string_view::npos) throw not_json(zero + 1);
+  Json json;
+  try {
+    json = Json::parse(line, refuse_depth);
+  } catch (const Json::parse_error& error) {
+    throw not_json(error.byte);
+  } catch (const Json::exception&) {
+    throw RequestError{kErrorBadRequest, "the request holds a number out of range", {}};
+  }
+  if (!json.is_object()) throw RequestError{kErrorBadRequest, "the request is not a JSON object", {}};
+  return json;
+}
+
+std::string string_member(const std::string& name, const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  throw RequestError{kErrorBadRequest, "member " + in_quotes(name) + " is not a string", {}};
+}
+
+std::size_t limit_member(const Json& value) {
+  if (value.is_number_unsigned()) {
+    const auto limit = value.get<std::uint64_t>();
+    if (limit >= 1 && limit <= kMaxFlowLimit) return limit;
+  }
+  throw RequestError{kErrorBadRequest,
+                     "member \"limit\" is not a whole number from 1 to " + std::to_string(kMaxFlowLimit),
+                     {}};
+}
+
+Request parse_request(std::string_view line) {
+  const Json json = parse_object(line);
+  Request request;
+  for (const auto& [name, value] : json.items()) {
+    if (name == "command") {
+      request.command = string_member(name, value);
+    } else if (name == "class") {
+      request.class_name = string_member(name, value);
+    } else if (name == "limit") {
+      request.limit = limit_member(value);
+    } else {
+      throw RequestError{kErrorBadRequest, "unknown member " + in_quotes(name) + " in the request", {}};
+    }
+  }
+  if (!json.contains("command"))
+    throw RequestError{kErrorBadRequest, "the request has no member \"command\"", {}};
+  return request;
+}
+
+Json status_reply(const DaemonStatus& status) {
+  const double uptime = std::chrono::duration<double>(status.uptime).count();
+  return {{"schema", kSchema},
+          {"version", status.version},
+          {"pid", status.pid},
+          {"uptime_s", uptime},
+          {"config", status.config_path.empty() ? Json() : Json(status.config_path)}};
+}
+
+Json answer_version(const Request&, DaemonControl& daemon) {
+  return status_reply(daemon.status());
+}
+
+Json answer_show(const Request&, DaemonControl& daemon) {
+  const DaemonStatus status = daemon.status();
+  Json reply = status_reply(status);
+  Json& shapes = reply["shapes"] = Json::array();
+  for (const ShapeStatistics& shape : status.shapes) shapes.push_back(to_json(shape));
+  return reply;
+}
+
+Json answer_reload(const Request&, DaemonControl& daemon) {
+  ReloadResult result = daemon.reload();
+  if (!result.ok) {
+    throw RequestError{kErrorRefused, "not reloaded, the configuration in force stays as it was",
+                       std::move(result.messages)};
+  }
+  return {{"schema", kSchema}, {"reloaded", true}, {"messages", result.messages}};
+}
+
+std::string full_name(const DaemonStatus& status, const ClassPosition& position) {
+  const ShapeStatistics& shape = status.shapes[position.shape];
+  return full_class_name(shape, shape.config.classes[position.index].name);
+}
+
+std::vector<std::string> full_names(const DaemonStatus& status, const std::vector<ClassPosition>& positions) {
+  std::vector<std::string> names;
+  for (const ClassPosition& position : positions) names.push_back(full_name(status, position));
+  return names;
+}
+
+RequestError unknown_class(const DaemonStatus& status, const std::string& name) {
+  const std::vector<ClassPosition> all = find_classes(status.shapes, "");
+  RequestError error{kErrorUnknownClass, "no class " + in_quotes(name), full_names(status, all)};
+  std::vector<std::string> names = error.details;
+  for (const ClassPosition& position : all) {
+    names.push_back(status.shapes[position.shape].config.classes[position.index].name);
+  }
+  const std::string nearest = nearest_name(name, names);
+  if (error.details.empty()) {
+    error.message += ": no class is configured";
+  } else if (nearest.empty()) {
+    error.message += ", the classes are:";
+  } else {
+    error.message += ", did you mean " + in_quotes(nearest) + "? The classes are:";
+  }
+  return error;
+}
+
+std::vector<ClassPosition> select_classes(const DaemonStatus& status, const std::string& name) {
+  std::vector<ClassPosition> positions = find_classes(status.shapes, name);
+  if (name.empty()) {
+    if (positions.size() <= kMaxClassesAtOnce) return positions;
+    throw RequestError{
+        kErrorAmbiguousClass,
+        "there are too many classes to show the flows of all, name one of:", full_names(status, positions)};
+  }
+  if (positions.empty()) throw unknown_class(status, name);
+  if (positions.size() > 1) {
+    throw RequestError{kErrorAmbiguousClass,
+                       "class " + in_quotes(name) + " may be any of:", full_names(status, positions)};
+  }
+  return positions;
+}
+
+Json class_summary(const std::string& name, const ClassConfig& config, std::size_t flows) {
+  Json json = {{"name", name}, {"bypass", config.bypass}, {"flows", flows}};
+  return json;
+}
+
+struct FlowOfClass {
+  FlowStatistics flow;
+  const ClassConfig* config;
+  std::string class_name;
+
+  std::uint64_t size() const { return flow.sent.packets + flow.dropped.packets + flow.queued.packets; }
+};
+
+// The classes' flows, largest first. A bypass class has none.
+std::vector<FlowOfClass> collect_flows(const DaemonStatus& status,
+                                       const std::vector<ClassPosition>& positions, std::size_t limit,
+                                       DaemonControl& daemon) {
+  std::vector<FlowOfClass> collected;
+  for (const ClassPosition& position : positions) {
+    const ShapeStatistics& shape = status.shapes[position.shape];
+    const ClassConfig& config = shape.config.classes[position.index];
+    if (config.bypass) continue;
+    auto flows = daemon.flows({shape.interface, shape.direction, config.name, limit});
+    if (!flows) throw unknown_class(status, full_name(status, position));
+    for (FlowStatistics& flow : *flows) collected.push_back({flow, &config, full_name(status, position)});
+  }
+  std::stable_sort(collected.begin(), collected.end(),
+                   [](const FlowOfClass& a, const FlowOfClass& b) { return a.size() > b.size(); });
+  if (collected.size() > limit)
+    collected.erase(collected.begin() + static_cast<std::ptrdiff_t>(limit), collected.end());
+  return collected;
+}
+
+std::uint64_t flow_records(const ShapeStatistics& shape, const std::string& class_name) {
+  for (const ClassStatistics& statistics : shape.shaper.classes) {
+    if (statistics.name == class_name) return statistics.flows;
+  }
+  return 0;
+}
+
+Json answer_flows(const Request& request, DaemonControl& daemon) {
+  const DaemonStatus status = daemon.status();
+  const std::vector<ClassPosition> positions = select_classes(status, request.class_name);
+  Json reply = status_reply(status);
+  Json& classes = reply["classes"] = Json::array();
+  for (const ClassPosition& position : positions) {
+    const ShapeStatistics& shape = status.shapes[position.shape];
+    const ClassConfig& config = shape.config.classes[position.index];
+    classes.push_back(class_summary(full_name(status, position), config, flow_records(shape, config.name)));
+  }
+  Json& flows = reply["flows"] = Json::array();
+  for (const FlowOfClass& item : collect_flows(status, positions, request.limit, daemon)) {
+    flows.push_back(to_json(item.flow, item.config->key, item.class_name));
+  }
+  return reply;
+}
+
+struct Command {
+  std::string name;
+  Json (*answer)(const Request&, DaemonControl&);
+};
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> kCommands = {
+      {"show", answer_show}, {"flows", answer_flows}, {"reload", answer_reload}, {"version", answer_version}};
+  return kCommands;
+}
+
+Json answer(const Request& request, DaemonControl& daemon) {
+  for (const Command& command : commands()) {
+    if (command.name == request.command) return command.answer(request, daemon);
+  }
+  throw RequestError{
+      kErrorBadRequest,
+      "unknown command " + in_quotes(request.command) + ", expected show, flows, reload or version",
+      {}};
+}
+
+}  // namespace
+
+std::string handle_request(std::string_view line, DaemonControl& daemon) {
+  try {
+    return reply_line(answer(parse_request(line), daemon));
+  } catch (const RequestError& error) {
+    return error_line(error);
+  } catch (const std::exception& error) {
+    return error_line({kErrorInternal, error.what(), {}});
+  }
+}
+
+}  // namespace headgate

@@ -1,0 +1,135 @@
+#include "control/statistics_json.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "config/quantity_text.hpp"
+#include "control/class_lookup.hpp"
+#include "control/flow_key_text.hpp"
+
+namespace headgate {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What the kernel counts in packets alone. Null and not zero: the bytes are unknown.
+Json packets_only(std::uint64_t packets) {
+  return {{"packets", packets}, {"bytes", nullptr}};
+}
+
+double microseconds(Duration duration) {
+  return static_cast<double>(duration.count()) / 1e3;
+}
+
+Json to_json(const DelaySummary& delay) {
+  return {
+      {"p50", microseconds(delay.p50)}, {"p99", microseconds(delay.p99)}, {"max", microseconds(delay.max)}};
+}
+
+// The parts of a quantity as an array: its text is one bare element or a list as the file has it, which is
+// JSON too.
+Json parts(const std::string& text) {
+  if (text.empty()) return Json::array();
+  if (text.front() == '[') return Json::parse(text);
+  return Json::array({text});
+}
+
+// What was configured; a bypass class has no more than its match.
+void add_config(Json& json, const ClassConfig& config) {
+  json["match"] = config.match;
+  json["bypass"] = config.bypass;
+  json["control"] = config.control;
+  auto add = [&](const char* name, const std::string& text) {
+    json[name] = parts(config.bypass ? "" : text);
+  };
+  add("key", to_text(config.key));
+  add("rate", to_text(config.rate));
+  add("burst", to_text(config.burst));
+  add("queue", to_text(config.queue));
+}
+
+Json class_json(const ClassStatistics& statistics, const ClassConfig* config) {
+  Json json = {{"name", statistics.name}};
+  add_config(json, config ? *config : ClassConfig{});
+  json["flows"] = statistics.flows;
+  json["received"] = to_json(statistics.received);
+  json["sent"] = to_json(statistics.sent);
+  json["dropped"] = to_json(statistics.dropped);
+  json["queued"] = to_json(statistics.queued);
+  json["delay_us"] = to_json(statistics.delay);
+  return json;
+}
+
+Json key_json(const DecodedFlowKey& key) {
+  Json json = Json::object();
+  auto number_or_null = [](const std::optional<std::uint16_t>& number) {
+    return number ? Json(*number) : Json();
+  };
+  auto tag_or_null = [](std::uint16_t tag) { return tag != 0 ? Json(tag) : Json(); };
+  if (key.has_vlan) {
+    json["vlan"] = tag_or_null(key.outer_vlan);
+    json["inner_vlan"] = tag_or_null(key.inner_vlan);
+  }
+  if (key.source_mac) json["source_mac"] = *key.source_mac;
+  if (key.destination_mac) json["destination_mac"] = *key.destination_mac;
+  if (key.source) json["source"] = *key.source;
+  if (key.destination) json["destination"] = *key.destination;
+  if (key.protocol) {
+    json["protocol"] = key.protocol_number;
+    json["source_port"] = number_or_null(key.source_port);
+    json["destination_port"] = number_or_null(key.destination_port);
+  }
+  return json;
+}
+
+}  // namespace
+
+Json to_json(const Count& count) {
+  return {{"packets", count.packets}, {"bytes", count.bytes}};
+}
+
+Json to_json(const DropCounts& dropped) {
+  Json json = to_json(total(dropped));
+  Json& reasons = json["reasons"] = Json::object();
+  for (std::size_t i = 0; i < kDropReasonCount; ++i)
+    reasons[std::string(kDropReasonNames[i])] = to_json(dropped[i]);
+  return json;
+}
+
+Json to_json(const FlowStatistics& flow, const KeySpec& spec, const std::string& class_name) {
+  const DecodedFlowKey key = decode(flow.key, spec);
+  return {{"class", class_name},
+          {"text", to_text(key)},
+          {"key", key_json(key)},
+          {"sent", to_json(flow.sent)},
+          {"dropped", to_json(flow.dropped)},
+          {"queued", to_json(flow.queued)}};
+}
+
+Json to_json(const ShapeStatistics& shape) {
+  const ShaperStatistics& shaper = shape.shaper;
+  Json json = {
+      {"interface", shape.interface},
+      {"direction", to_text(shape.direction)},
+      {"diverting", shape.diverting},
+      {"state", shape.state},
+      {"divert", to_text(shape.divert)},
+      {"received", to_json(shaper.received)},
+      {"sent", to_json(shaper.sent)},
+      {"dropped", to_json(shaper.dropped)},
+      {"queued", to_json(shaper.queued)},
+      {"unmatched", to_json(shaper.unmatched)},
+      {"unshaped", packets_only(shape.unshaped)},
+      {"lost", {{"ring", packets_only(shape.lost_ring)}, {"device", packets_only(shape.lost_device)}}},
+      {"classes", Json::array()}};
+  for (const ClassStatistics& statistics : shaper.classes) {
+    const auto& configs = shape.config.classes;
+    const auto config = std::find_if(configs.begin(), configs.end(),
+                                     [&](const ClassConfig& other) { return other.name == statistics.name; });
+    json["classes"].push_back(class_json(statistics, config == configs.end() ? nullptr : &*config));
+  }
+  return json;
+}
+
+}  // namespace headgate

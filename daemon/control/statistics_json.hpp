@@ -1,0 +1,20 @@
+// Statistics as the stable JSON of schema 1; headgatectl(1) describes it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "headgate/statistics.hpp"
+
+namespace headgate {
+
+nlohmann::ordered_json to_json(const Count& count);
+nlohmann::ordered_json to_json(const DropCounts& dropped);  // all reasons, also those that are zero
+
+// `spec` is that of the flow's class.
+nlohmann::ordered_json to_json(const FlowStatistics& flow, const KeySpec& spec,
+                               const std::string& class_name);
+
+nlohmann::ordered_json to_json(const ShapeStatistics& shape);
+
+}  // namespace headgate

@@ -1,0 +1,340 @@
+#include "control/control_handler.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+#include <stdexcept>
+
+#include "fake_daemon.hpp"
+#include "headgate/control_message.hpp"
+
+namespace headgate {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Json ask(std::string_view line, DaemonControl& daemon) {
+  const std::string reply = handle_request(line, daemon);
+  EXPECT_EQ(reply.find('\n'), reply.size() - 1) << "a reply is one line: " << reply;
+  const Json json = Json::parse(reply);
+  EXPECT_EQ(json.at("schema"), 1);
+  return json;
+}
+
+Json ask(std::string_view line) {
+  FakeDaemon daemon;
+  return ask(line, daemon);
+}
+
+Json ask_flows(FakeDaemon& daemon, const std::string& class_name) {
+  return ask(Json{{"command", "flows"}, {"class", class_name}}.dump(), daemon);
+}
+
+std::string error_code(const Json& reply) {
+  return reply.at("error").at("code");
+}
+std::string error_message(const Json& reply) {
+  return reply.at("error").at("message");
+}
+
+TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
+  const Json expected = Json::parse(R"({
+    "schema": 1, "version": "0.1.0", "pid": 1234, "uptime_s": 7980.25, "config": "/etc/headgate/headgate.toml",
+    "shapes": [{
+      "interface": "eth0", "direction": "egress", "diverting": true, "state": "", "divert": "tcx",
+      "received": {"packets": 61050, "bytes": 3669000},
+      "sent": {"packets": 21050, "bytes": 1269000},
+      "dropped": {"packets": 39900, "bytes": 2394000, "reasons": {
+        "queue_full": {"packets": 39897, "bytes": 2393820}, "pool_full": {"packets": 0, "bytes": 0},
+        "flow_table_full": {"packets": 0, "bytes": 0}, "clipped": {"packets": 0, "bytes": 0},
+        "send_failed": {"packets": 3, "bytes": 180}, "stop": {"packets": 0, "bytes": 0}}},
+      "queued": {"packets": 100, "bytes": 6000},
+      "unmatched": {"packets": 1000, "bytes": 64000},
+      "unshaped": {"packets": 7, "bytes": null},
+      "lost": {"ring": {"packets": 3, "bytes": null}, "device": {"packets": 0, "bytes": null}},
+      "classes": [{
+        "name": "dns", "match": "udp port 53", "bypass": true, "control": false,
+        "key": [], "rate": [], "burst": [], "queue": [], "flows": 0,
+        "received": {"packets": 50, "bytes": 5000}, "sent": {"packets": 50, "bytes": 5000},
+        "dropped": {"packets": 0, "bytes": 0, "reasons": {
+          "queue_full": {"packets": 0, "bytes": 0}, "pool_full": {"packets": 0, "bytes": 0},
+          "flow_table_full": {"packets": 0, "bytes": 0}, "clipped": {"packets": 0, "bytes": 0},
+          "send_failed": {"packets": 0, "bytes": 0}, "stop": {"packets": 0, "bytes": 0}}},
+        "queued": {"packets": 0, "bytes": 0},
+        "delay_us": {"p50": 0.0, "p99": 0.0, "max": 0.0}
+      }, {
+        "name": "clients", "match": "net 10.0.0.0/8", "bypass": false, "control": false,
+        "key": ["dst"], "rate": ["1000pps"], "burst": ["1p"], "queue": ["100p"], "flows": 20,
+        "received": {"packets": 60000, "bytes": 3600000}, "sent": {"packets": 20000, "bytes": 1200000},
+        "dropped": {"packets": 39900, "bytes": 2394000, "reasons": {
+          "queue_full": {"packets": 39897, "bytes": 2393820}, "pool_full": {"packets": 0, "bytes": 0},
+          "flow_table_full": {"packets": 0, "bytes": 0}, "clipped": {"packets": 0, "bytes": 0},
+          "send_failed": {"packets": 3, "bytes": 180}, "stop": {"packets": 0, "bytes": 0}}},
+        "queued": {"packets": 100, "bytes": 6000},
+        "delay_us": {"p50": 97000.0, "p99": 99500.0, "max": 100012.345}
+      }]
+    }]
+  })");
+  Json reply = ask(R"({"command":"show"})");
+  ASSERT_EQ(reply["shapes"].size(), 2);
+  reply["shapes"].erase(1);
+  EXPECT_EQ(reply.dump(1), expected.dump(1));
+}
+
+TEST(ControlHandler, ShowsWhyAShapeIsOpen) {
+  const Json shape = ask(R"({"command":"show"})")["shapes"][1];
+  EXPECT_EQ(shape["direction"], "ingress");
+  EXPECT_EQ(shape["diverting"], false);
+  EXPECT_EQ(shape["state"], "the interface is down");
+  EXPECT_EQ(shape["divert"], "clsact");
+  EXPECT_EQ(shape["classes"][1]["rate"].dump(), R"(["5000pps","20mbit"])");
+  EXPECT_EQ(shape["classes"][1]["key"].dump(), R"(["5-tuple"])");
+}
+
+TEST(ControlHandler, CountsBeyond32And53Bits) {
+  FakeDaemon daemon;
+  daemon.status_now.shapes[0].shaper.received = {18'446'744'073'709'551'615u, 9'007'199'254'740'993u};
+  const std::string reply = handle_request(R"({"command":"show"})", daemon);
+  EXPECT_THAT(reply, HasSubstr(R"("received":{"packets":18446744073709551615,"bytes":9007199254740993})"));
+}
+
+TEST(ControlHandler, GivesNullForTheConfigurationOfACommandLine) {
+  FakeDaemon daemon;
+  daemon.status_now.config_path.clear();
+  EXPECT_TRUE(ask(R"({"command":"version"})", daemon)["config"].is_null());
+}
+
+TEST(ControlHandler, AnswersVersion) {
+  EXPECT_EQ(
+      ask(R"({"command":"version"})").dump(),
+      R"({"schema":1,"version":"0.1.0","pid":1234,"uptime_s":7980.25,"config":"/etc/headgate/headgate.toml"})");
+}
+
+TEST(ControlHandler, Reloads) {
+  FakeDaemon daemon;
+  EXPECT_EQ(ask(R"({"command":"reload"})", daemon).dump(),
+            R"({"schema":1,"reloaded":true,"messages":["1 class changed"]})");
+  EXPECT_EQ(daemon.reloads, 1);
+}
+
+TEST(ControlHandler, TellsWhyAReloadWasRefused) {
+  FakeDaemon daemon;
+  daemon.reload_result = {false, {"h.toml:3:1: no rate"}};
+  EXPECT_EQ(
+      ask(R"({"command":"reload"})", daemon).dump(),
+      R"({"schema":1,"error":{"code":"refused","message":"not reloaded, the configuration in force stays as it )"
+      R"(was","details":["h.toml:3:1: no rate"]}})");
+}
+
+TEST(ControlHandler, ListsTheFlowsOfAClassThatIsNamedInFull) {
+  FakeDaemon daemon;
+  const Json reply = ask(R"({"command":"flows","class":"eth0/egress/clients","limit":2})", daemon);
+  ASSERT_EQ(daemon.queries.size(), 1);
+  EXPECT_EQ(daemon.queries[0].interface, "eth0");
+  EXPECT_EQ(daemon.queries[0].direction, Direction::egress);
+  EXPECT_EQ(daemon.queries[0].class_name, "clients");
+  EXPECT_EQ(daemon.queries[0].limit, 2);
+  EXPECT_EQ(reply["classes"].dump(), R"([{"name":"eth0/egress/clients","bypass":false,"flows":20}])");
+  ASSERT_EQ(reply["flows"].size(), 2);
+  EXPECT_EQ(reply["flows"][0].dump(),
+            R"({"class":"eth0/egress/clients","text":"→ 10.0.0.3","key":{"destination":"10.0.0.3"},)"
+            R"("sent":{"packets":8000,"bytes":480000},"dropped":{"packets":39797,"bytes":2387820},)"
+            R"("queued":{"packets":40,"bytes":2400}})");
+}
+
+TEST(ControlHandler, FindsAClassByItsNameAloneWhereThatIsUnique) {
+  FakeDaemon daemon;
+  const Json reply = ask_flows(daemon, "video");
+  EXPECT_EQ(reply["flows"][0]["text"], "10.0.0.1 → 10.0.0.2 udp 5000→53");
+  EXPECT_EQ(
+      reply["flows"][0]["key"].dump(),
+      R"({"source":"10.0.0.1","destination":"10.0.0.2","protocol":17,"source_port":5000,"destination_port":53})");
+}
+
+TEST(ControlHandler, ListsTheCandidatesOfAnAmbiguousClass) {
+  FakeDaemon daemon;
+  const Json reply = ask_flows(daemon, "clients");
+  EXPECT_EQ(error_code(reply), kErrorAmbiguousClass);
+  EXPECT_EQ(error_message(reply), "class \"clients\" may be any of:");
+  EXPECT_THAT(reply["error"]["details"], ElementsAre("eth0/egress/clients", "eth1/ingress/clients"));
+  EXPECT_TRUE(daemon.queries.empty());
+}
+
+TEST(ControlHandler, ProposesTheNearestClassAndListsAll) {
+  FakeDaemon daemon;
+  const Json reply = ask_flows(daemon, "vdieo");
+  EXPECT_EQ(error_code(reply), kErrorUnknownClass);
+  EXPECT_EQ(error_message(reply), "no class \"vdieo\", did you mean \"video\"? The classes are:");
+  EXPECT_THAT(reply["error"]["details"], ElementsAre("eth0/egress/dns", "eth0/egress/clients",
+                                                     "eth1/ingress/clients", "eth1/ingress/video"));
+  EXPECT_EQ(error_message(ask_flows(daemon, "eth0/egres/dns")),
+            "no class \"eth0/egres/dns\", did you mean \"eth0/egress/dns\"? The classes are:");
+  EXPECT_EQ(error_message(ask_flows(daemon, "zzzzzz")), "no class \"zzzzzz\", the classes are:");
+}
+
+TEST(ControlHandler, SaysWhenThereIsNoClassAtAll) {
+  FakeDaemon daemon;
+  daemon.status_now.shapes.clear();
+  EXPECT_EQ(error_message(ask_flows(daemon, "dns")), "no class \"dns\": no class is configured");
+}
+
+TEST(ControlHandler, MergesTheFlowsOfAllClassesLargestFirst) {
+  FakeDaemon daemon;
+  const Json reply = ask(R"({"command":"flows","limit":3})", daemon);
+  EXPECT_EQ(reply["classes"].size(), 4);
+  std::vector<std::string> order;
+  for (const Json& flow : reply["flows"])
+    order.push_back(flow["class"].get<std::string>() + " " + flow["text"].get<std::string>());
+  EXPECT_THAT(order, ElementsAre("eth0/egress/clients → 10.0.0.3", "eth1/ingress/clients → 10.0.0.3",
+                                 "eth0/egress/clients → 10.0.0.2"));
+}
+
+TEST(ControlHandler, ABypassClassHasNoFlows) {
+  FakeDaemon daemon;
+  const Json reply = ask_flows(daemon, "dns");
+  EXPECT_EQ(reply["classes"].dump(), R"([{"name":"eth0/egress/dns","bypass":true,"flows":0}])");
+  EXPECT_TRUE(reply["flows"].empty());
+  EXPECT_TRUE(daemon.queries.empty());
+}
+
+TEST(ControlHandler, AsksForANameWhenThereAreManyClasses) {
+  FakeDaemon daemon;
+  ClassConfig config = daemon.status_now.shapes[0].config.classes[1];
+  for (int i = 0; i < 20; ++i) {
+    config.name = "c" + std::to_string(i);
+    daemon.status_now.shapes[0].config.classes.push_back(config);
+  }
+  const Json reply = ask(R"({"command":"flows"})", daemon);
+  EXPECT_EQ(error_code(reply), kErrorAmbiguousClass);
+  EXPECT_EQ(reply["error"]["details"].size(), 24);
+}
+
+TEST(ControlHandler, AClassThatWentBetweenTwoLooksIsUnknown) {
+  FakeDaemon daemon;
+  daemon.flows_of.erase("video");
+  EXPECT_EQ(error_code(ask_flows(daemon, "video")), kErrorUnknownClass);
+}
+
+TEST(ControlHandler, RepliesToInvalidUtf8InNamesWithReplacements) {
+  FakeDaemon daemon;
+  daemon.status_now.config_path = "/etc/\xff.toml";
+  EXPECT_EQ(ask(R"({"command":"version"})", daemon)["config"], "/etc/\xef\xbf\xbd.toml");
+}
+
+TEST(ControlHandler, RepliesWhenTheDaemonThrows) {
+  class Broken : public FakeDaemon {
+    DaemonStatus status() override { throw std::runtime_error("out of order"); }
+  } daemon;
+  const Json reply = ask(R"({"command":"show"})", daemon);
+  EXPECT_EQ(error_code(reply), kErrorInternal);
+  EXPECT_EQ(error_message(reply), "out of order");
+}
+
+struct BadRequest {
+  const char* name;
+  std::string line;
+  std::string message;
+};
+
+class BadRequests : public testing::TestWithParam<BadRequest> {};
+
+TEST_P(BadRequests, GetAnErrorReply) {
+  FakeDaemon daemon;
+  const Json reply = ask(GetParam().line, daemon);
+  EXPECT_EQ(error_code(reply), kErrorBadRequest);
+  EXPECT_EQ(error_message(reply), GetParam().message);
+  EXPECT_EQ(daemon.reloads, 0);
+  EXPECT_TRUE(daemon.queries.empty());
+}
+
+std::string nested(std::size_t depth) {
+  return std::string(depth, '[') + std::string(depth, ']');
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ControlHandler, BadRequests,
+    testing::Values(
+        BadRequest{"Empty", "", "the request is not JSON: see byte 1"},
+        BadRequest{"NotJson", "show", "the request is not JSON: see byte 1"},
+        BadRequest{"Unfinished", R"({"command":"show")", "the request is not JSON: see byte 18"},
+        BadRequest{"TwoObjects", R"({"command":"reload"}{"command":"reload"})",
+                   "the request is not JSON: see byte 21"},
+        BadRequest{"Array", R"(["show"])", "the request is not a JSON object"},
+        BadRequest{"Null", "null", "the request is not a JSON object"},
+        BadRequest{"NoCommand", "{}", "the request has no member \"command\""},
+        BadRequest{"CommandIsNumber", R"({"command":1})", "member \"command\" is not a string"},
+        BadRequest{"UnknownCommand", R"({"command":"halt"})",
+                   "unknown command \"halt\", expected show, flows, reload or version"},
+        BadRequest{"EmptyCommand", R"({"command":""})",
+                   "unknown command \"\", expected show, flows, reload or version"},
+        BadRequest{"UnknownMember", R"({"command":"reload","fast":true})",
+                   "unknown member \"fast\" in the request"},
+        BadRequest{"ClassIsList", R"({"command":"flows","class":["dns"]})", "member \"class\" is not a string"},
+        BadRequest{"LimitZero", R"({"command":"flows","limit":0})",
+                   "member \"limit\" is not a whole number from 1 to 4096"},
+        BadRequest{"LimitNegative", R"({"command":"flows","limit":-1})",
+                   "member \"limit\" is not a whole number from 1 to 4096"},
+        BadRequest{"LimitFraction", R"({"command":"flows","limit":1.5})",
+                   "member \"limit\" is not a whole number from 1 to 4096"},
+        BadRequest{"LimitTooLarge", R"({"command":"flows","limit":4097})",
+                   "member \"limit\" is not a whole number from 1 to 4096"},
+        BadRequest{"LimitBeyond64Bits", R"({"command":"flows","limit":99999999999999999999})",
+                   "member \"limit\" is not a whole number from 1 to 4096"},
+        BadRequest{"LimitOutOfRange", R"({"command":"flows","limit":1e999})",
+                   "the request holds a number out of range"},
+        BadRequest{"LimitText", R"({"command":"flows","limit":"5"})",
+                   "member \"limit\" is not a whole number from 1 to 4096"},
+        BadRequest{"NestedDeeply", R"({"command":)" + nested(30'000) + "}",
+                   "the request is nested too deeply"},
+        BadRequest{"NestedWithoutEnd", std::string(60'000, '['), "the request is nested too deeply"},
+        BadRequest{"InvalidUtf8", "{\"command\":\"sho\xc3\x28\"}", "the request is not JSON: see byte 17"},
+        BadRequest{
+            "LongCommand", R"({"command":")" + std::string(60'000, 'x') + R"("})",
+            "unknown command \"" + std::string(80, 'x') + "...\", expected show, flows, reload or version"},
+        BadRequest{"ZeroByte", std::string("{\"command\":\"show\"}\0", 19),
+                   "the request is not JSON: see byte 19"}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+// Whatever bytes come, there is one reply line of JSON with the schema in it.
+TEST(ControlHandler, SurvivesMutatedRequests) {
+  const std::vector<std::string> seeds = {
+      R"({"command":"show"})", R"({"command":"flows","class":"eth0/egress/clients","limit":100})",
+      R"({"command":"reload"})", R"({"command":"flows","class":"\u00e9\ud83d\ude00","limit":1e5})",
+      R"([[{"a":[1,-2.5e3,null,true,"\\"]}]])"};
+  const std::string interesting = "{}[]\",:\\0123456789eE+-.untrfals/ \t\r\xff\xc3\xed\x80\0";
+  std::mt19937 random(20'240);
+  FakeDaemon daemon;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string line = seeds[random() % seeds.size()];
+    for (unsigned mutations = 1 + random() % 6; mutations > 0; --mutations) {
+      const std::size_t position = random() % (line.size() + 1);
+      const char byte =
+          random() % 2 ? interesting[random() % interesting.size()] : static_cast<char>(random());
+      switch (random() % 4) {
+        case 0:
+          line.insert(position, 1, byte);
+          break;
+        case 1:
+          if (position < line.size()) line[position] = byte;
+          break;
+        case 2:
+          line.erase(position, random() % 8);
+          break;
+        default:
+          line.insert(position, line.substr(random() % (line.size() + 1), random() % 16));
+      }
+    }
+    SCOPED_TRACE(line);
+    ask(line, daemon);
+    if (HasFailure()) return;
+    daemon.queries.clear();
+  }
+}
+
+}  // namespace
+}  // namespace headgate

@@ -1,0 +1,126 @@
+// A DaemonControl with fixed statistics: two shapes, a class name that occurs twice, all kinds of counts.
+#pragma once
+
+#include <arpa/inet.h>
+#include <algorithm>
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control/control_handler.hpp"
+
+namespace headgate {
+
+inline FlowKey ipv4_key(const char* source, const char* destination, std::uint8_t protocol = 0,
+                        std::uint16_t source_port = 0, std::uint16_t destination_port = 0) {
+  FlowKey key;
+  auto set = [](std::array<std::uint8_t, 16>& side, const char* text) {
+    if (!text) return;
+    side[10] = side[11] = 0xff;
+    inet_pton(AF_INET, text, side.data() + 12);
+  };
+  set(key.source, source);
+  set(key.destination, destination);
+  key.protocol = protocol;
+  key.source_port = source_port;
+  key.destination_port = destination_port;
+  return key;
+}
+
+class FakeDaemon : public DaemonControl {
+ public:
+  FakeDaemon();
+
+  DaemonStatus status() override { return status_now; }
+
+  std::optional<std::vector<FlowStatistics>> flows(const FlowsQuery& query) override {
+    queries.push_back(query);
+    const auto found = flows_of.find(query.class_name);
+    if (found == flows_of.end()) return std::nullopt;
+    std::vector<FlowStatistics> result = found->second;
+    if (result.size() > query.limit) result.resize(query.limit);
+    for (FlowStatistics& flow : found->second) flow.sent += growth_per_query;
+    status_now.uptime += time_per_query;
+    return result;
+  }
+
+  ReloadResult reload() override {
+    ++reloads;
+    return reload_result;
+  }
+
+  DaemonStatus status_now;
+  std::map<std::string, std::vector<FlowStatistics>> flows_of;
+  std::vector<FlowsQuery> queries;
+  Count growth_per_query;     // what each flow has sent more from one look to the next
+  Duration time_per_query{};  // and the time that goes by meanwhile
+  ReloadResult reload_result{true, {"1 class changed"}};
+  int reloads = 0;
+};
+
+inline FakeDaemon::FakeDaemon() {
+  using namespace std::chrono_literals;
+
+  ClassConfig dns;
+  dns.name = "dns";
+  dns.match = "udp port 53";
+  dns.bypass = true;
+
+  ClassConfig clients;
+  clients.name = "clients";
+  clients.match = "net 10.0.0.0/8";
+  clients.key.destination_address = true;
+  clients.rate.packets = PacketRate{1000};
+  clients.queue.packets = 100;
+
+  ClassConfig video;
+  video.name = "video";
+  video.key.source_address = video.key.destination_address = video.key.ports = true;
+  video.rate = {PacketRate{5000}, BitRate{20'000'000}};
+  video.queue.packets = 50;
+
+  ShapeStatistics eth0;
+  eth0.interface = "eth0";
+  eth0.diverting = true;
+  eth0.divert = DivertMethod::tcx;
+  eth0.config = {"eth0", Direction::egress, false, {dns, clients}};
+  eth0.lost_ring = 3;
+  eth0.unshaped = 7;
+  ClassStatistics dns_counts{"dns", 0, {50, 5'000}, {50, 5'000}, {}, {}, {}};
+  ClassStatistics clients_counts{"clients",
+                                 20,
+                                 {60'000, 3'600'000},
+                                 {20'000, 1'200'000},
+                                 {},
+                                 {100, 6'000},
+                                 {97'000us, 99'500us, 100'012'345ns}};
+  clients_counts.dropped[static_cast<std::size_t>(DropReason::queue_full)] = {39'897, 2'393'820};
+  clients_counts.dropped[static_cast<std::size_t>(DropReason::send_failed)] = {3, 180};
+  eth0.shaper.unmatched = {1'000, 64'000};
+  eth0.shaper.classes = {dns_counts, clients_counts};
+  eth0.shaper.received = {61'050, 3'669'000};
+  eth0.shaper.sent = {21'050, 1'269'000};
+  eth0.shaper.dropped = clients_counts.dropped;
+  eth0.shaper.queued = {100, 6'000};
+
+  ShapeStatistics eth1;
+  eth1.interface = "eth1";
+  eth1.direction = Direction::ingress;
+  eth1.state = "the interface is down";
+  eth1.divert = DivertMethod::clsact;
+  eth1.config = {"eth1", Direction::ingress, false, {clients, video}};
+  eth1.shaper.classes = {ClassStatistics{"clients", 0, {}, {}, {}, {}, {}},
+                         ClassStatistics{"video", 2, {}, {}, {}, {}, {}}};
+
+  status_now = {"0.1.0", "/etc/headgate/headgate.toml", 1234, 7'980'250ms, {eth0, eth1}};
+
+  flows_of["clients"] = {{ipv4_key(nullptr, "10.0.0.2"), {12'000, 720'000}, {100, 6'000}, {60, 3'600}},
+                         {ipv4_key(nullptr, "10.0.0.3"), {8'000, 480'000}, {39'797, 2'387'820}, {40, 2'400}}};
+  flows_of["video"] = {{ipv4_key("10.0.0.1", "10.0.0.2", 17, 5000, 53), {5, 300}, {}, {1, 60}}};
+}
+
+}  // namespace headgate

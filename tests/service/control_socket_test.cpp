@@ -1,0 +1,406 @@
+#include "service/control_socket.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <list>
+#include <stdexcept>
+
+#include "served_socket.hpp"
+#include "service/peer_credentials.hpp"
+#include "service/published_socket.hpp"
+#include "temporary_directory.hpp"
+#include "unix_socket_client.hpp"
+
+namespace headgate {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string echo(std::string_view line) {
+  return "<" + std::string(line) + ">\n";
+}
+
+class ControlSocketTest : public testing::Test {
+ protected:
+  // Everything that is readable now.
+  static void drain(ControlSocket& socket) {
+    pollfd descriptor{socket.descriptor(), POLLIN, 0};
+    while (poll(&descriptor, 1, 0) > 0) socket.dispatch();
+  }
+  static mode_t mode_of(const std::string& file) {
+    struct stat status {};
+    return lstat(file.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
+  }
+  std::string message_of_failure(const std::string& at) const {
+    try {
+      ControlSocket socket(at, echo);
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "";
+  }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(directory.path()), {}));
+  }
+
+  TemporaryDirectory directory;
+  std::string path = directory.file("control.sock");
+};
+
+TEST_F(ControlSocketTest, AnswersALine) {
+  ControlSocket socket(path, echo);
+  UnixSocketClient client(path);
+  client.write("show\n");
+  drain(socket);
+  EXPECT_EQ(client.read_line(), "<show>\n");
+}
+
+TEST_F(ControlSocketTest, AnswersSeveralLinesOfOnePacketInOrder) {
+  ControlSocket socket(path, echo);
+  UnixSocketClient client(path);
+  client.write("a\nb\n\nc");
+  drain(socket);
+  client.write("d\n");
+  drain(socket);
+  for (const char* expected : {"<a>\n", "<b>\n", "<>\n", "<cd>\n"}) EXPECT_EQ(client.read_line(), expected);
+}
+
+TEST_F(ControlSocketTest, AnswersALineThatComesInPieces) {
+  ControlSocket socket(path, echo);
+  UnixSocketClient client(path);
+  for (const char* piece : {"s", "ho", "w", "\n"}) {
+    client.write(piece);
+    drain(socket);
+  }
+  EXPECT_EQ(client.read_line(), "<show>\n");
+}
+
+TEST_F(ControlSocketTest, AnswersAllLinesOfAClientThatHasFinishedWriting) {
+  ControlSocket socket(path, echo);
+  UnixSocketClient client(path);
+  client.write("a\nb\nlast without an end");
+  client.finish_writing();
+  drain(socket);
+  for (const char* expected : {"<a>\n", "<b>\n", "<last without an end>\n"})
+    EXPECT_EQ(client.read_line(), expected);
+  EXPECT_TRUE(client.closed_by_peer());
+}
+
+TEST_F(ControlSocketTest, SurvivesAClientThatLeavesBeforeItsReply) {
+  ControlSocket socket(path, echo);
+  {
+    UnixSocketClient client(path);
+    client.write("a\nb\nc");
+  }
+  drain(socket);
+  UnixSocketClient next(path);
+  next.write("x\n");
+  drain(socket);
+  EXPECT_EQ(next.read_line(), "<x>\n");
+}
+
+TEST_F(ControlSocketTest, TakesALineOfTheLongestLengthAndNoLonger) {
+  const std::string longest(kMaxRequestBytes, 'x');
+  ServedSocket socket(path, [](std::string_view line) { return std::to_string(line.size()) + "\n"; });
+  UnixSocketClient client(path);
+  EXPECT_TRUE(client.write(longest + "\n"));
+  EXPECT_EQ(client.read_line(), "65536\n");
+  client.write(longest + "y\n");
+  EXPECT_THAT(client.read_line(),
+              HasSubstr(R"("code":"bad_request","message":"the request is longer than 65536)"));
+  EXPECT_TRUE(client.closed_by_peer());
+}
+
+TEST_F(ControlSocketTest, StopsReadingALineWithoutEnd) {
+  ServedSocket socket(path, echo);
+  UnixSocketClient client(path);
+  const std::string piece(64 * 1024, 'x');
+  int pieces = 0;
+  while (pieces < 1000 && client.write(piece)) ++pieces;
+  EXPECT_LT(pieces, 1000);
+  EXPECT_THAT(client.read_line(), HasSubstr(R"("code":"bad_request")"));
+}
+
+// The reply of a client that reads nothing stays in its own buffer, nothing more of it is read, and others go
+// on.
+TEST_F(ControlSocketTest, AClientThatNeverReadsCostsOneReplyAndDelaysNobody) {
+  int handled = 0;
+  ControlSocket socket(path, [&](std::string_view line) {
+    ++handled;
+    return line == "much" ? std::string(4'000'000, 'x') + "\n" : echo(line);
+  });
+  UnixSocketClient deaf(path);
+  fcntl(deaf.descriptor(), F_SETFL, O_NONBLOCK);
+  for (int i = 0; i < 100; ++i) deaf.write("much\n");
+  for (int i = 0; i < 1000; ++i) socket.dispatch();
+  EXPECT_EQ(handled, 1);
+  UnixSocketClient other(path);
+  other.write("quick\n");
+  drain(socket);
+  EXPECT_EQ(other.read_line(), "<quick>\n");
+  EXPECT_EQ(handled, 2);
+  pollfd descriptor{socket.descriptor(), POLLIN, 0};
+  EXPECT_EQ(poll(&descriptor, 1, 0), 0) << "a deaf client must not keep the main loop busy";
+}
+
+TEST_F(ControlSocketTest, ALongReplyArrivesWhole) {
+  const std::string reply = std::string(400'000, 'x') + "\n";
+  ServedSocket socket(path, [&](std::string_view) { return reply; });
+  UnixSocketClient client(path);
+  client.write("much\nmuch\n");
+  EXPECT_TRUE(client.read_line() == reply);
+  EXPECT_TRUE(client.read_line() == reply);
+}
+
+TEST_F(ControlSocketTest, ClosesASilentClientAndOneThatDoesNotReadAfterTheTimeout) {
+  ControlSocketLimits limits;
+  limits.client_timeout = std::chrono::milliseconds(20);
+  ServedSocket socket(
+      path, [](std::string_view) { return std::string(4'000'000, 'x') + "\n"; }, limits);
+  UnixSocketClient silent(path), partial(path), deaf(path);
+  partial.write("begun");
+  deaf.write("much\n");
+  EXPECT_TRUE(silent.closed_by_peer());
+  EXPECT_TRUE(partial.closed_by_peer());
+  pollfd descriptor{deaf.descriptor(), POLLRDHUP, 0};
+  EXPECT_EQ(poll(&descriptor, 1, 20'000), 1);
+}
+
+TEST_F(ControlSocketTest, RefusesMoreThanTheMostClientsAndTakesThemLater) {
+  ControlSocket socket(path, echo);
+  std::list<UnixSocketClient> clients;
+  for (std::size_t i = 0; i < kMaxControlClients; ++i) {
+    ASSERT_EQ(clients.emplace_back(path).connect_error(), 0);
+    drain(socket);
+  }
+  UnixSocketClient one_more(path);
+  drain(socket);
+  EXPECT_THAT(one_more.read_line(), StartsWith(R"({"schema":1,"error":{"code":"busy",)"));
+  EXPECT_TRUE(one_more.closed_by_peer());
+  clients.pop_front();
+  drain(socket);
+  UnixSocketClient later(path);
+  later.write("x\n");
+  drain(socket);
+  EXPECT_EQ(later.read_line(), "<x>\n");
+}
+
+TEST_F(ControlSocketTest, RepliesWhenTheHandlerThrows) {
+  ControlSocket socket(path, [](std::string_view) -> std::string { throw std::runtime_error("no"); });
+  UnixSocketClient client(path);
+  client.write("x\n");
+  drain(socket);
+  EXPECT_EQ(client.read_line(),
+            R"({"schema":1,"error":{"code":"internal","message":"the daemon failed to answer"}})"
+            "\n");
+}
+
+TEST_F(ControlSocketTest, ShedsConnectionsWhenDescriptorsHaveRunOut) {
+  ControlSocket socket(path, echo);
+  UnixSocketClient client(path);
+  std::list<FileDescriptor> hoard;
+  rlimit limit{}, low{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  low = limit;
+  low.rlim_cur = 200;
+  setrlimit(RLIMIT_NOFILE, &low);
+  for (;;) {
+    FileDescriptor descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!descriptor) break;
+    hoard.push_back(std::move(descriptor));
+  }
+  pollfd descriptor{socket.descriptor(), POLLIN, 0};
+  for (int i = 0; i < 10 && poll(&descriptor, 1, 0) > 0; ++i) socket.dispatch();
+  EXPECT_EQ(poll(&descriptor, 1, 0), 0)
+      << "a connection that cannot be accepted must not keep the main loop busy";
+  hoard.clear();
+  setrlimit(RLIMIT_NOFILE, &limit);
+  EXPECT_TRUE(client.closed_by_peer());
+}
+
+TEST_F(ControlSocketTest, HasItsModeWhateverTheUmask) {
+  for (const mode_t mask : {0, 022, 0077, 0777}) {
+    const mode_t before = umask(mask);
+    ControlSocket socket(path, echo);
+    EXPECT_EQ(umask(before), mask);
+    EXPECT_EQ(mode_of(path), 0660) << std::oct << mask;
+  }
+}
+
+TEST_F(ControlSocketTest, BelongsToTheGroup) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to give a file to another group";
+  PublishedSocket socket(path, gid_t{12345});
+  struct stat status {};
+  ASSERT_EQ(lstat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_gid, 12345);
+  EXPECT_EQ(mode_of(path), 0660);
+}
+
+TEST_F(ControlSocketTest, LeavesNothingBehind) {
+  { ControlSocket socket(path, echo); }
+  EXPECT_EQ(files(), 0);
+}
+
+TEST_F(ControlSocketTest, ReplacesTheSocketOfADeadDaemon) {
+  {
+    ControlSocket dead(path, echo);
+    std::filesystem::create_hard_link(path, directory.file("kept"));
+  }
+  std::filesystem::rename(directory.file("kept"), path);
+  ControlSocket socket(path, echo);
+  EXPECT_EQ(files(), 1);
+  UnixSocketClient client(path);
+  client.write("x\n");
+  drain(socket);
+  EXPECT_EQ(client.read_line(), "<x>\n");
+}
+
+TEST_F(ControlSocketTest, RefusesToReplaceALiveOne) {
+  ControlSocket live(path, echo);
+  EXPECT_EQ(message_of_failure(path),
+            "another headgated answers on " + path + " (process " + std::to_string(getpid()) + ")");
+  EXPECT_EQ(files(), 1);
+  drain(live);
+  UnixSocketClient client(path);
+  client.write("x\n");
+  drain(live);
+  EXPECT_EQ(client.read_line(), "<x>\n");
+}
+
+TEST_F(ControlSocketTest, RefusesToReplaceALiveOneWhoseBacklogIsFull) {
+  ControlSocket live(path, echo);
+  std::list<FileDescriptor> waiting;
+  int error = 0;
+  while (error == 0) {
+    FileDescriptor& client =
+        waiting.emplace_back(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    error =
+        connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0 ? errno : 0;
+  }
+  ASSERT_EQ(error, EAGAIN);
+  EXPECT_EQ(message_of_failure(path), "another headgated answers on " + path);
+}
+
+TEST_F(ControlSocketTest, RefusesToReplaceAFileThatIsNoSocket) {
+  std::ofstream(path) << "precious";
+  EXPECT_EQ(message_of_failure(path),
+            "control socket " + path + ": there is a file of that name that is not a socket");
+  EXPECT_EQ(files(), 1);
+  EXPECT_EQ(std::filesystem::file_size(path), 8);
+}
+
+TEST_F(ControlSocketTest, NamesAMissingDirectory) {
+  EXPECT_EQ(message_of_failure(directory.file("none/control.sock")),
+            "control socket " + directory.file("none/control.sock") + ": the directory " +
+                directory.file("none") + " does not exist; create it, or choose another path with --control");
+}
+
+TEST_F(ControlSocketTest, NamesAPathThatIsTooLong) {
+  EXPECT_THAT(message_of_failure(directory.file(std::string(100, 'x'))), HasSubstr("the path is too long"));
+  EXPECT_EQ(files(), 0);
+}
+
+TEST_F(ControlSocketTest, LeavesThePathAloneWhenAnotherHasTakenIt) {
+  auto first = std::make_unique<ControlSocket>(path, echo);
+  std::filesystem::remove(path);
+  ControlSocket second(path, echo);
+  first.reset();
+  EXPECT_EQ(UnixSocketClient(path).connect_error(), 0);
+}
+
+// Root alone can be somebody else. The mode of the file is opened up, so that the check of the peer decides.
+class ForeignPeer : public ControlSocketTest {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to connect as another user";
+    chmod(directory.path().c_str(), 0755);
+  }
+
+  // What a process of that user and groups is told; asks one question.
+  std::string told_to(uid_t user, gid_t group, const std::vector<gid_t>& supplementary) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0) return "no pipe";
+    const pid_t child = fork();
+    if (child == 0) {
+      if (setgroups(supplementary.size(), supplementary.data()) < 0 || setgid(group) < 0 || setuid(user) < 0)
+        _exit(1);
+      UnixSocketClient client(path);
+      client.write("x\n");
+      const std::string line =
+          client.connect_error() ? std::strerror(client.connect_error()) : client.read_line();
+      _exit(write(ends[1], line.data(), line.size()) < 0 ? 1 : 0);
+    }
+    close(ends[1]);
+    char buffer[256];
+    const ssize_t length = read(ends[0], buffer, sizeof buffer);
+    close(ends[0]);
+    waitpid(child, nullptr, 0);
+    return std::string(buffer, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  }
+};
+
+TEST_F(ForeignPeer, IsKeptOutByTheModeOfTheFile) {
+  ServedSocket socket(path, echo);
+  EXPECT_EQ(told_to(65534, 65534, {}), "Permission denied");
+}
+
+TEST_F(ForeignPeer, IsToldThatItIsNotPermittedEvenWhereTheModeLetsItIn) {
+  ServedSocket socket(path, echo);
+  chmod(path.c_str(), 0666);
+  EXPECT_EQ(
+      told_to(65534, 65534, {1, 2, 3}),
+      R"({"schema":1,"error":{"code":"not_permitted","message":"not permitted: only root and members of group )"
+      R"(headgate may"}})"
+      "\n");
+}
+
+TEST_F(ForeignPeer, IsServedWhenItIsRoot) {
+  ServedSocket socket(path, echo);
+  EXPECT_EQ(told_to(0, 65534, {}), "<x>\n");
+}
+
+TEST(PeerCredentials, GiveManySupplementaryGroups) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to set the groups of a process";
+  std::vector<gid_t> groups;
+  for (gid_t group = 1000; group < 1100; ++group) groups.push_back(group);
+  const pid_t child = fork();
+  if (child == 0) {
+    int pair[2];
+    if (setgroups(groups.size(), groups.data()) < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+      _exit(1);
+    const auto peer = peer_credentials(pair[0]);
+    _exit(peer && peer->supplementary_groups == groups && peer->process == getpid() ? 0 : 2);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(AccessRule, PermitsRootOurselvesAndMembersOfTheGroup) {
+  const AccessRule rule{500, 900};
+  EXPECT_TRUE(permitted({1, 0, 0, {}}, rule));
+  EXPECT_TRUE(permitted({1, 500, 1, {}}, rule));
+  EXPECT_TRUE(permitted({1, 1000, 900, {}}, rule));
+  EXPECT_TRUE(permitted({1, 1000, 1000, {27, 900}}, rule));
+}
+
+TEST(AccessRule, RefusesEverybodyElse) {
+  EXPECT_FALSE(permitted({1, 1000, 1000, {27, 500}}, {500, 900}));
+  EXPECT_FALSE(permitted({1, 1000, 0, {0}}, {500, std::nullopt}));
+}
+
+}  // namespace
+}  // namespace headgate
