@@ -5,24 +5,40 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 struct nl_sock;
+struct nlmsghdr;
 
 namespace headgate {
+
+class NetlinkMessage;
 
 struct Link {
   int index = 0;
   std::string name;
   std::string alias;
-  std::string kind;              // "veth", "tun", ... ; empty for plain devices
-  unsigned hardware_type = 0;    // ARPHRD_*
-  unsigned flags = 0;            // IFF_*
+  std::string kind;            // "veth", "tun", ... ; empty for plain devices
+  unsigned hardware_type = 0;  // ARPHRD_*
+  unsigned flags = 0;          // IFF_*
   unsigned mtu = 0;
   std::array<std::uint8_t, 6> address{};
+  std::uint64_t transmit_dropped = 0;  // packets
+};
+
+// A filter on a clsact qdisc. Ours are direct-action cls_bpf filters for all protocols; other kinds are
+// listed too.
+struct Filter {
+  std::uint32_t parent = 0;    // TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS or TC_H_MIN_INGRESS)
+  std::uint16_t priority = 0;  // lower runs first
+  std::uint16_t protocol = 0;  // host byte order; ETH_P_ALL: every packet
+  std::uint32_t handle = 0;
+  std::string kind;  // "bpf"
+  std::string name;  // of a bpf filter: shown by tc, and how clean-up knows ours
 };
 
 class Netlink {
@@ -36,29 +52,44 @@ class Netlink {
   std::optional<Link> find_link(int index);
   std::vector<Link> links();
 
-  // A veth pair, both ends down, IPv6 address generation off, both aliased. Throws EEXIST when a name is taken.
-  void add_veth_pair(const std::string& name, const std::string& peer, const std::string& alias, unsigned mtu);
+  // A veth pair, both ends down, without ARP and IPv6 address generation, both aliased. Fails with EEXIST
+  // when a name is taken; leaves nothing behind when it fails.
+  void add_veth_pair(const std::string& name, const std::string& peer, const std::string& alias,
+                     unsigned mtu);
   void set_up(int index);
   void delete_link(int index);  // gone already: not an error
 
   // Clsact qdisc: true when this call made it, false when it was there.
   bool ensure_clsact(int index);
   bool has_clsact(int index);
-  void delete_clsact(int index);
+  void delete_clsact(int index);  // gone already: not an error
 
-  // A direct-action cls_bpf filter on clsact. `name` is shown by tc and is how clean-up knows ours.
-  struct BpfFilter {
-    std::uint32_t parent = 0;  // TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS or TC_H_MIN_INGRESS)
-    std::uint16_t priority = 0;
-    std::uint32_t handle = 0;
-    std::string name;
-    bool is_bpf = true;        // other kinds of filter are listed too
-  };
-  void add_bpf_filter(int index, const BpfFilter& filter, int program_fd);
-  std::vector<BpfFilter> filters(int index, std::uint32_t parent);
-  void delete_filter(int index, const BpfFilter& filter);  // gone already: not an error
+  // Adds a direct-action bpf filter, which must be new.
+  void add_bpf_filter(int index, const Filter& filter, int program);
+  std::vector<Filter> filters(int index,
+                              std::uint32_t parent);    // in the order in which they run; none without clsact
+  void delete_filter(int index, const Filter& filter);  // gone already: not an error
 
  private:
+  struct Outcome {
+    int error = 0;            // errno; 0: done
+    std::string explanation;  // the kernel's words, if it gave any
+    bool incomplete = false;  // the dump was inconsistent or messages were lost
+  };
+  using Reader = std::function<void(nlmsghdr*)>;
+
+  void connect();
+  Outcome exchange(NetlinkMessage& message, const Reader& read);
+  // Waits for the acknowledgement. Returns 0, or errno where it is in `expected`; throws for other errors.
+  int request(const std::string& attempt, NetlinkMessage& message, std::initializer_list<int> expected = {});
+  // All messages of one consistent dump go through `read`; `restart` is called before each try. Returns as
+  // request().
+  int dump(const std::string& attempt, NetlinkMessage& message, const std::function<void()>& restart,
+           const Reader& read, std::initializer_list<int> expected = {});
+  std::optional<Link> query_link(NetlinkMessage& message, const std::string& attempt);
+  void configure_veth_end(const std::string& name, const std::string& alias);
+  std::string qdisc_in_place_of_clsact(int index);  // its kind; empty: none
+
   std::unique_ptr<nl_sock, void (*)(nl_sock*)> socket_;
 };
 
@@ -67,11 +98,14 @@ class LinkMonitor {
  public:
   LinkMonitor();
   ~LinkMonitor();
+  LinkMonitor(const LinkMonitor&) = delete;
+  LinkMonitor& operator=(const LinkMonitor&) = delete;
+
   int descriptor() const;
-  // Reads what has arrived: calls `changed` for each new or changed link, `deleted` for each that is gone, `overrun`
-  // when the kernel lost messages (re-read everything then).
-  void dispatch(const std::function<void(const Link&)>& changed, const std::function<void(const Link&)>& deleted,
-                const std::function<void()>& overrun);
+  // Reads what has arrived, without blocking: calls `changed` for each new or changed link, `deleted` for
+  // each that is gone, `overrun` when the kernel lost messages (re-read everything then).
+  void dispatch(const std::function<void(const Link&)>& changed,
+                const std::function<void(const Link&)>& deleted, const std::function<void()>& overrun);
 
  private:
   std::unique_ptr<nl_sock, void (*)(nl_sock*)> socket_;

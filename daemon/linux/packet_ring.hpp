@@ -1,4 +1,8 @@
 // Capture by an AF_PACKET TPACKET_V2 ring. V2, not V3: V3's block timeout costs milliseconds.
+//
+// A slot holds one frame of the interface's MTU, with room for two VLAN tags; a longer frame arrives clipped.
+// When all slots are taken the kernel drops what comes and counts it (lost()). The ring survives its device
+// being down; when the device is deleted, wait() throws.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +14,12 @@ namespace headgate {
 
 struct PacketRingOptions {
   int interface_index = 0;
-  unsigned mtu = 1500;        // slots hold mtu + headers; longer frames arrive clipped
-  unsigned slots = 16'384;    // rounded up to a power of two
+  unsigned mtu = 1500;  // bytes after the Ethernet header
+  unsigned slots =
+      16'384;  // rounded up to fill whole blocks of memory; fewer where they would need over kMaxRingBytes
 };
+
+inline constexpr std::size_t kMaxRingBytes = 64 * 1024 * 1024;
 
 class PacketRing : public PacketSource {
  public:
@@ -24,6 +31,8 @@ class PacketRing : public PacketSource {
   void interrupt() override;
   void give_back(std::span<const std::uint32_t> slots) override;
   std::size_t slots() const override;
+
+  bool empty() const;  // capture thread: no frame waits to be received
 
   // Any thread. Packets that found the ring full since construction (tp_drops accumulated).
   std::uint64_t lost() const;

@@ -1,4 +1,8 @@
 // Sends frames on an interface by sendmmsg on a packet socket, marked so that the divert lets them pass.
+//
+// Through the interface's qdisc, or around it. Drain thread. Allocates nothing after construction. When the
+// socket buffer or the qdisc is full, send() waits for at most kRetry in all, then gives up what does not get
+// through.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +23,12 @@ class PacketTransmitter : public PacketSink {
   explicit PacketTransmitter(const PacketTransmitterOptions& options);  // throws std::system_error
   ~PacketTransmitter() override;
 
-  // ENOBUFS and a full socket buffer are retried for at most kRetry in all per call; what is not sent by then is given up.
+  // Frames that the kernel refuses for another reason (too long, device down or gone) are given up at once,
+  // each alone.
   void send(std::span<const OutgoingFrame> frames, std::span<bool> sent) override;
+
+  // Any thread, from the next packet on. Throws std::system_error.
+  void set_qdisc_bypass(bool on);
 
   static constexpr Duration kRetry = std::chrono::milliseconds(5);
 

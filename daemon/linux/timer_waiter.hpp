@@ -15,6 +15,7 @@ class MonotonicClock : public Clock {
   void sleep(Duration duration) override;
 };
 
+// wake() costs one atomic exchange while the drain thread is busy, and a system call when it sleeps.
 class TimerWaiter : public Waiter {
  public:
   void prepare() override;
@@ -23,6 +24,8 @@ class TimerWaiter : public Waiter {
   void wake() override;
 
  private:
+  // prepare() and wake() exchange this word, so one of the two sees the other: either wake() finds somebody
+  // waiting, or prepare() acquires what was published before the wake().
   std::atomic<std::uint32_t> state_{0};
 };
 

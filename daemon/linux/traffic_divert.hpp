@@ -1,9 +1,9 @@
 // Takes an interface's packets out of the kernel, and gives them back whatever happens.
 //
-// Construction makes the veth pair hgN / hgNp with a drop program behind its capture ring, but diverts nothing yet;
-// attach() starts the divert; detach() ends it; destruction undoes everything in reverse order. Leftovers of a dead
-// daemon are swept by sweep() and by the constructor for its own interface and direction.
-// Main thread, except DeadManSwitch::reset() (capture thread).
+// Construction makes the veth pair hgN / hgNp with a drop program behind its capture ring, but diverts
+// nothing yet; attach() starts the divert; detach() ends it; destruction undoes everything in reverse order.
+// Leftovers of a dead daemon are swept by sweep() and by the constructor for its own interface and direction.
+// Main thread, except reset() (capture thread) and unread_for() and passed_unshaped() (any).
 #pragma once
 
 #include <cstdint>
@@ -26,30 +26,37 @@ struct DivertOptions {
 
 class TrafficDivert : public DeadManSwitch {
  public:
-  // Throws std::runtime_error with a sentence an administrator understands: no such interface, not Ethernet, one of
-  // our own devices, already shaped (by which process), no permission, TCX asked for but unknown to this kernel.
+  // Throws std::runtime_error with a sentence an administrator understands: no such interface, not Ethernet,
+  // one of our own devices, already shaped (by which process), no permission, TCX asked for but unknown to
+  // this kernel.
   explicit TrafficDivert(const DivertOptions& options);
   ~TrafficDivert() override;
 
-  void attach();
-  void detach();
+  void attach();  // throws when a divert device is down or gone: what is redirected there vanishes
+  void detach();  // never fails: whatever the kernel says, the program lets every packet go on from here on
   bool attached() const;
 
-  DivertMethod method() const;          // tcx or clsact, never automatic
-  int interface_index() const;          // where shaped packets are sent
-  std::string device_name() const;      // hgN, the redirect's target
+  DivertMethod method() const;      // tcx or clsact, never automatic
+  int interface_index() const;      // where shaped packets are sent
+  std::string device_name() const;  // hgN, the redirect's target
   int device_index() const;
-  std::string capture_name() const;     // hgNp, where the ring listens
+  std::string capture_name() const;  // hgNp, where the ring listens
   int capture_index() const;
-  unsigned mtu() const;                 // of the shaped interface at construction
+  unsigned mtu() const;                           // of the shaped interface at construction
+  const std::vector<std::string>& swept() const;  // leftovers that construction removed, one sentence each
 
-  void set_divert_control(bool on);     // at a reload
-  void reset() override;                // the dead-man switch: packets are being read
+  void set_divert_control(bool on);  // at a reload
+  void reset() override;             // the dead-man switch: packets are being read
+  // How long diverted packets have been unread; zero: none are. A packet that was diverted but lost before
+  // the ring leaves this running with nothing to read: PacketRing::interrupt() makes the capture thread reset
+  // it then.
+  Duration unread_for(Instant now) const;
 
   std::uint64_t passed_unshaped() const;  // packets the switch let pass
   std::uint64_t lost_device() const;      // packets the veth pair dropped before the ring
 
-  // What sweep() did, one sentence each. Refuses (throws) when a live daemon shapes any interface here.
+  // Removes what dead daemons left in this network namespace, and says what it did, one sentence each. Throws
+  // when a live daemon shapes any interface here.
   static std::vector<std::string> sweep();
 
  private:

@@ -1,0 +1,96 @@
+#include "linux/bpf_attachment.hpp"
+
+#include <bpf/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/pkt_sched.h>
+
+#include <algorithm>
+#include <climits>
+#include <exception>
+#include <utility>
+
+#include "linux/system_call.hpp"
+
+namespace headgate {
+
+namespace {
+
+// Of enum bpf_attach_type and of the link's flags in Linux 6.6. libbpf 1.1 knows neither, but passes them on.
+constexpr auto kTcxIngress = static_cast<bpf_attach_type>(46);
+constexpr auto kTcxEgress = static_cast<bpf_attach_type>(47);
+constexpr std::uint32_t kBefore = 1U << 3;
+
+constexpr std::uint32_t kFirstHandle = 1;
+
+// In front of everything, as far as the filters that are there allow it. Those of one priority must be of one
+// kind and protocol; among bpf filters of one priority the newest runs first.
+void choose_place(Filter& filter, const std::vector<Filter>& others) {
+  filter.priority = 1;
+  filter.handle = kFirstHandle;
+  for (const Filter& other : others) {
+    if (other.priority != filter.priority) continue;
+    if (other.kind == filter.kind && other.protocol == filter.protocol) {
+      filter.handle = std::max(filter.handle, other.handle + 1);
+    } else {
+      ++filter.priority;
+      filter.handle = kFirstHandle;
+    }
+  }
+}
+
+}  // namespace
+
+std::uint32_t clsact_parent(TrafficHook hook) {
+  return TC_H_MAKE(TC_H_CLSACT, hook == TrafficHook::ingress ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS);
+}
+
+bool BpfAttachment::kernel_has_tcx(int program) {
+  // A kernel that knows TCX looks for the interface and does not find it; others find the attach type
+  // invalid.
+  const int link = bpf_link_create(program, INT_MAX, kTcxEgress, nullptr);
+  return link == -ENODEV;
+}
+
+BpfAttachment::BpfAttachment(Netlink& netlink, DivertMethod method, int interface_index, TrafficHook hook,
+                             std::string name, int program)
+    : netlink_(netlink), interface_index_(interface_index) {
+  if (method == DivertMethod::clsact) {
+    filter_ = {.parent = clsact_parent(hook), .protocol = ETH_P_ALL, .kind = "bpf", .name = std::move(name)};
+    attach_filter(program);
+    return;
+  }
+  LIBBPF_OPTS(bpf_link_create_opts, options, .flags = kBefore);
+  tcx_link_ = FileDescriptor(
+      check_system_call("attach " + name + " by TCX",
+                        bpf_link_create(program, interface_index,
+                                        hook == TrafficHook::ingress ? kTcxIngress : kTcxEgress, &options)));
+}
+
+void BpfAttachment::attach_filter(int program) {
+  made_clsact_ = netlink_.ensure_clsact(interface_index_);
+  try {
+    choose_place(filter_, netlink_.filters(interface_index_, filter_.parent));
+    netlink_.add_bpf_filter(interface_index_, filter_, program);
+  } catch (...) {
+    if (made_clsact_) netlink_.delete_clsact(interface_index_);
+    throw;
+  }
+}
+
+BpfAttachment::~BpfAttachment() {
+  if (filter_.kind.empty()) return;
+  try {
+    remove_filter(netlink_, interface_index_, filter_, made_clsact_);
+  } catch (const std::exception&) {
+    // The next start or clean-up finds it.
+  }
+}
+
+void remove_filter(Netlink& netlink, int interface_index, const Filter& filter, bool with_clsact) {
+  netlink.delete_filter(interface_index, filter);
+  if (with_clsact && netlink.filters(interface_index, clsact_parent(TrafficHook::ingress)).empty() &&
+      netlink.filters(interface_index, clsact_parent(TrafficHook::egress)).empty())
+    netlink.delete_clsact(interface_index);
+}
+
+}  // namespace headgate

@@ -1,0 +1,49 @@
+// A BPF program on a traffic-control hook of an interface, for as long as this object lives.
+//
+// By TCX the kernel takes the program off when this process ends, however it ends. A clsact filter stays
+// behind then; its name is how clean-up knows it.
+//
+// The program goes in front of those of others: a packet that it diverts has not passed them yet, and passes
+// them once when it is sent again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headgate/config.hpp"
+#include "linux/file_descriptor.hpp"
+#include "linux/netlink.hpp"
+
+namespace headgate {
+
+enum class TrafficHook { ingress, egress };
+
+std::uint32_t clsact_parent(TrafficHook hook);
+
+class BpfAttachment {
+ public:
+  // False: this kernel is older than Linux 6.6 or was built without TCX.
+  static bool kernel_has_tcx(int program);
+
+  // `method` must not be automatic. `netlink` must outlive this object.
+  BpfAttachment(Netlink& netlink, DivertMethod method, int interface_index, TrafficHook hook,
+                std::string name, int program);
+  ~BpfAttachment();
+  BpfAttachment(const BpfAttachment&) = delete;
+  BpfAttachment& operator=(const BpfAttachment&) = delete;
+
+ private:
+  void attach_filter(int program);
+
+  Netlink& netlink_;
+  int interface_index_;
+  FileDescriptor tcx_link_;
+  Filter filter_;  // kind is empty with TCX
+  bool made_clsact_ = false;
+};
+
+// Removes the filter, and the clsact qdisc too where `with_clsact` and nobody has a filter there.
+void remove_filter(Netlink& netlink, int interface_index, const Filter& filter, bool with_clsact);
+
+}  // namespace headgate

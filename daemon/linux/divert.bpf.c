@@ -1,0 +1,141 @@
+// What runs in the kernel for each packet of a shaped interface.
+//
+//   divert        on the interface's egress hook: sends a packet to the divert device, or lets it go on
+//   drop_captured on the ingress hook of the capture device: the ring has seen the packet by then, and nobody
+//   else
+//                 may, or the host's stack would answer it
+//
+// The same programs serve TCX and clsact with direct action, which read their return codes alike. "Go on" is
+// -1, after which the administrator's own programs and filters still run; 0 would skip them.
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/pkt_cls.h>
+#include <linux/udp.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define GO_ON (-1)
+#define VLAN_TAGS_MAX 2
+#define EXTENSION_HEADERS_MAX 4
+
+// Set before loading.
+const volatile __u32 own_mark;       // of packets that headgated sends itself
+const volatile __u32 divert_device;  // ifindex
+const volatile __u64 patience_ns = 500 * 1000 * 1000;
+
+// Shared with headgated by memory mapping. The dead-man switch: when the first packet that nobody has read
+// since was diverted, as CLOCK_MONOTONIC nanoseconds; 0: everything has been read. Written on every packet's
+// path, so each counter has a cache line to itself.
+__u64 unread_since __attribute__((aligned(64)));
+__u64 diverted_packets __attribute__((aligned(64)));
+__u64 passed_unshaped __attribute__((aligned(64)));
+__u32 diverting __attribute__((aligned(64)));  // 0: let everything go on
+__u32 divert_control;                          // 1: a class takes control traffic too
+
+struct vlan_header {
+  __be16 tci;
+  __be16 encapsulated;
+};
+
+static __always_inline bool is_vlan_tag(__be16 ether_type) {
+  return ether_type == bpf_htons(ETH_P_8021Q) || ether_type == bpf_htons(ETH_P_8021AD);
+}
+
+// DHCP and DHCPv6. The destination decides: their RFCs leave the source port free.
+static __always_inline bool is_dhcp(struct __sk_buff* skb, __u32 offset) {
+  struct udphdr udp;
+  if (bpf_skb_load_bytes(skb, offset, &udp, sizeof(udp)) < 0) return false;
+  return udp.dest == bpf_htons(67) || udp.dest == bpf_htons(68) || udp.dest == bpf_htons(546) ||
+         udp.dest == bpf_htons(547);
+}
+
+// Router solicitation and advertisement, neighbour solicitation and advertisement, redirect.
+static __always_inline bool is_neighbour_discovery(struct __sk_buff* skb, __u32 offset) {
+  __u8 type;
+  if (bpf_skb_load_bytes(skb, offset, &type, sizeof(type)) < 0) return false;
+  return type >= 133 && type <= 137;
+}
+
+static __always_inline bool is_ipv4_control(struct __sk_buff* skb, __u32 offset) {
+  struct iphdr ip;
+  if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)) < 0) return false;
+  const bool later_fragment = (ip.frag_off & bpf_htons(0x1fff)) != 0;
+  return ip.protocol == IPPROTO_UDP && !later_fragment && is_dhcp(skb, offset + ip.ihl * 4);
+}
+
+static __always_inline bool is_ipv6_control(struct __sk_buff* skb, __u32 offset) {
+  struct ipv6hdr ip;
+  if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)) < 0) return false;
+  __u8 next = ip.nexthdr;
+  offset += sizeof(ip);
+#pragma unroll
+  for (int i = 0; i < EXTENSION_HEADERS_MAX; ++i) {
+    if (next != IPPROTO_HOPOPTS && next != IPPROTO_ROUTING && next != IPPROTO_DSTOPTS) break;
+    struct ipv6_opt_hdr extension;
+    if (bpf_skb_load_bytes(skb, offset, &extension, sizeof(extension)) < 0) return false;
+    next = extension.nexthdr;
+    offset += (extension.hdrlen + 1) * 8;
+  }
+  if (next == IPPROTO_UDP) return is_dhcp(skb, offset);
+  return next == IPPROTO_ICMPV6 && is_neighbour_discovery(skb, offset);
+}
+
+// Only IPv4 and IPv6, also behind VLAN tags, and of these not what keeps the host reachable.
+static __always_inline bool is_to_be_diverted(struct __sk_buff* skb) {
+  __be16 ether_type;
+  __u32 offset = ETH_HLEN;
+  if (bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), &ether_type, sizeof(ether_type)) < 0)
+    return false;
+#pragma unroll
+  for (int i = 0; i < VLAN_TAGS_MAX; ++i) {
+    if (!is_vlan_tag(ether_type)) break;
+    struct vlan_header tag;
+    if (bpf_skb_load_bytes(skb, offset, &tag, sizeof(tag)) < 0) return false;
+    ether_type = tag.encapsulated;
+    offset += sizeof(tag);
+  }
+  if (ether_type == bpf_htons(ETH_P_IP)) return divert_control || !is_ipv4_control(skb, offset);
+  if (ether_type == bpf_htons(ETH_P_IPV6)) return divert_control || !is_ipv6_control(skb, offset);
+  return false;
+}
+
+// True when nobody has read diverted packets for too long. Otherwise notes that one more is going to be
+// unread.
+static __always_inline bool reader_is_dead(void) {
+  const __u64 since = *(volatile __u64*)&unread_since;
+  const __u64 now = bpf_ktime_get_ns();
+  if (since == 0) {
+    *(volatile __u64*)&unread_since = now;
+    return false;
+  }
+  // `since` may be a little younger than `now`: another processor may have set it meanwhile.
+  return now > since && now - since > patience_ns;
+}
+
+SEC("tc")
+int divert(struct __sk_buff* skb) {
+  if (skb->mark == own_mark) {
+    skb->mark = 0;
+    return GO_ON;
+  }
+  if (!diverting || !is_to_be_diverted(skb)) return GO_ON;
+  if (reader_is_dead()) {
+    __sync_fetch_and_add(&passed_unshaped, 1);
+    return GO_ON;
+  }
+  __sync_fetch_and_add(&diverted_packets, 1);
+  return bpf_redirect(divert_device, 0);
+}
+
+SEC("tc")
+int drop_captured(struct __sk_buff* skb) {
+  return TC_ACT_SHOT;
+}
+
+char program_license[] SEC("license") = "GPL";

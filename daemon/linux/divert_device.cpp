@@ -1,0 +1,94 @@
+#include "linux/divert_device.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <exception>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+
+#include "linux/link_offloads.hpp"
+
+namespace headgate {
+
+namespace {
+
+constexpr int kPairsMax = 4096;
+constexpr std::string_view kNamePrefix = "hg";
+constexpr char kCaptureSuffix = 'p';
+constexpr std::string_view kAliasPrefix = "headgate ";
+
+}  // namespace
+
+bool DivertDevice::is_one(const Link& link) {
+  if (link.kind != "veth" || link.alias.rfind(kAliasPrefix, 0) != 0) return false;
+  const std::string name = pair_name(link);
+  std::string_view number = name;
+  if (number.rfind(kNamePrefix, 0) != 0) return false;
+  number.remove_prefix(kNamePrefix.size());
+  return !number.empty() &&
+         std::all_of(number.begin(), number.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+std::string DivertDevice::pair_name(const Link& end) {
+  std::string name = end.name;
+  if (!name.empty() && name.back() == kCaptureSuffix) name.pop_back();
+  return name;
+}
+
+std::string DivertDevice::alias(const std::string& interface, Direction direction) {
+  return std::string(kAliasPrefix) + (direction == Direction::egress ? "egress" : "ingress") + " of " +
+         interface;
+}
+
+std::string DivertDevice::lock_name(const Link& end) {
+  return "headgate/device/" + pair_name(end);
+}
+
+DivertDevice::DivertDevice(Netlink& netlink, const std::string& alias, unsigned mtu) : netlink_(netlink) {
+  make_pair(alias, mtu);
+  try {
+    lock_ = InstanceLock::acquire(lock_name(device_));
+    turn_off_segmentation_and_checksum_offload(device_.name);
+    turn_off_segmentation_and_checksum_offload(capture_.name);
+    netlink_.set_up(device_.index);
+    netlink_.set_up(capture_.index);
+  } catch (...) {
+    netlink_.delete_link(device_.index);
+    throw;
+  }
+}
+
+void DivertDevice::make_pair(const std::string& alias, unsigned mtu) {
+  for (int number = 0; number < kPairsMax; ++number) {
+    const std::string name = std::string(kNamePrefix) + std::to_string(number);
+    try {
+      netlink_.add_veth_pair(name, name + kCaptureSuffix, alias, mtu);
+    } catch (const std::system_error& error) {
+      if (error.code().value() != EEXIST) throw;
+      continue;
+    }
+    const auto device = netlink_.find_link(name);
+    const auto capture = netlink_.find_link(name + kCaptureSuffix);
+    if (!device || !capture) throw std::runtime_error(name + " vanished while it was being made");
+    device_ = *device;
+    capture_ = *capture;
+    return;
+  }
+  throw std::runtime_error("all names from hg0 to hg" + std::to_string(kPairsMax - 1) + " are taken");
+}
+
+DivertDevice::~DivertDevice() {
+  try {
+    netlink_.delete_link(device_.index);
+  } catch (const std::exception&) {
+    // The next start or clean-up finds it.
+  }
+}
+
+std::uint64_t DivertDevice::lost() {
+  if (const auto link = netlink_.find_link(device_.index)) lost_ = link->transmit_dropped;
+  return lost_;
+}
+
+}  // namespace headgate

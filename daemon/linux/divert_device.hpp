@@ -1,0 +1,43 @@
+// The veth pair hgN / hgNp that diverted packets go through: hgN is the redirect's target, the ring listens
+// on hgNp. Made by the constructor with the lowest free N, both ends up; deleted by the destructor.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "headgate/config.hpp"
+#include "linux/instance_lock.hpp"
+#include "linux/netlink.hpp"
+
+namespace headgate {
+
+class DivertDevice {
+ public:
+  // `netlink` must outlive this object.
+  DivertDevice(Netlink& netlink, const std::string& alias, unsigned mtu);
+  ~DivertDevice();
+  DivertDevice(const DivertDevice&) = delete;
+  DivertDevice& operator=(const DivertDevice&) = delete;
+
+  const Link& device() const { return device_; }    // as it was when made
+  const Link& capture() const { return capture_; }  // likewise
+
+  // Packets lost between the two ends since they were made. When they are gone: the last figure known.
+  std::uint64_t lost();
+
+  static bool is_one(const Link& link);           // by name, kind and alias
+  static std::string pair_name(const Link& end);  // hgN, of either end
+  static std::string alias(const std::string& interface, Direction direction);
+  static std::string lock_name(const Link& end);  // held by the process that uses the pair
+
+ private:
+  void make_pair(const std::string& alias, unsigned mtu);
+
+  Netlink& netlink_;
+  Link device_;
+  Link capture_;
+  std::optional<InstanceLock> lock_;
+  std::uint64_t lost_ = 0;
+};
+
+}  // namespace headgate

@@ -1,0 +1,96 @@
+#include "linux/divert_program.hpp"
+
+#include <bpf/libbpf.h>
+
+#include <atomic>
+#include <cstdarg>
+#include <cstdio>
+#include <string>
+#include <system_error>
+
+#include "divert.skel.h"
+
+namespace headgate {
+
+namespace {
+
+// libbpf's last complaint on this thread: it tells more than errno does.
+thread_local std::string g_complaint;
+
+int keep_complaint(libbpf_print_level level, const char* format, va_list arguments) {
+  if (level != LIBBPF_WARN) return 0;
+  char text[512];
+  std::vsnprintf(text, sizeof text, format, arguments);
+  g_complaint = text;
+  while (!g_complaint.empty() && g_complaint.back() == '\n') g_complaint.pop_back();
+  return 0;
+}
+
+[[noreturn]] void fail(int error) {
+  std::string attempt = "load the BPF programs";
+  if (!g_complaint.empty()) attempt += " (" + g_complaint + ")";
+  if (error == EPERM) attempt += "; CAP_BPF and CAP_NET_ADMIN must hold in the host's user namespace";
+  throw std::system_error(error, std::system_category(), attempt);
+}
+
+template <typename Value>
+std::atomic_ref<Value> shared(Value& value) {
+  return std::atomic_ref<Value>(value);
+}
+
+}  // namespace
+
+DivertProgram::DivertProgram(std::uint32_t own_mark, int divert_device_index) : skeleton_(nullptr) {
+  libbpf_set_print(keep_complaint);
+  g_complaint.clear();
+  skeleton_ = divert_bpf::open();
+  if (skeleton_ == nullptr) fail(errno);
+  skeleton_->rodata->own_mark = own_mark;
+  skeleton_->rodata->divert_device = static_cast<std::uint32_t>(divert_device_index);
+  if (const int result = divert_bpf::load(skeleton_); result < 0) {
+    divert_bpf::destroy(skeleton_);
+    fail(-result);
+  }
+}
+
+DivertProgram::~DivertProgram() {
+  divert_bpf::destroy(skeleton_);
+}
+
+int DivertProgram::divert() const {
+  return bpf_program__fd(skeleton_->progs.divert);
+}
+
+int DivertProgram::drop_captured() const {
+  return bpf_program__fd(skeleton_->progs.drop_captured);
+}
+
+void DivertProgram::set_diverting(bool on) {
+  shared(skeleton_->bss->diverting).store(on ? 1 : 0);
+}
+
+void DivertProgram::set_divert_control(bool on) {
+  shared(skeleton_->bss->divert_control).store(on ? 1 : 0);
+}
+
+void DivertProgram::reset() {
+  const auto unread_since = shared(skeleton_->bss->unread_since);
+  // Only where needed: a store takes the cache line away from the processor that diverts.
+  if (unread_since.load(std::memory_order_relaxed) != 0) unread_since.store(0, std::memory_order_relaxed);
+}
+
+Duration DivertProgram::unread_for(Instant now) const {
+  const auto since = shared(skeleton_->bss->unread_since).load(std::memory_order_relaxed);
+  if (since == 0) return Duration::zero();
+  return now.time_since_epoch() - Duration(static_cast<Duration::rep>(since));
+}
+
+std::uint64_t DivertProgram::passed_unshaped() const {
+  return shared(skeleton_->bss->passed_unshaped).load(std::memory_order_relaxed);
+}
+
+std::uint64_t DivertProgram::diverted() const {
+  return shared(skeleton_->bss->diverted_packets).load(std::memory_order_relaxed);
+}
+
+}  // namespace headgate

@@ -1,0 +1,86 @@
+#include "linux/leftovers.hpp"
+
+#include <stdexcept>
+
+#include "linux/bpf_attachment.hpp"
+#include "linux/divert_device.hpp"
+#include "linux/instance_lock.hpp"
+
+namespace headgate {
+
+namespace {
+
+const char* name_of(Direction direction) {
+  return direction == Direction::egress ? "egress" : "ingress";
+}
+
+TrafficHook hook_of(Direction direction) {
+  return direction == Direction::egress ? TrafficHook::egress : TrafficHook::ingress;
+}
+
+void remove_filters(Netlink& netlink, const Link& interface, Direction direction,
+                    std::vector<std::string>& done) {
+  for (const Filter& filter : netlink.filters(interface.index, clsact_parent(hook_of(direction)))) {
+    if (filter.kind != "bpf" || filter.name != filter_name(direction)) continue;
+    // That the qdisc was ours too is not known; empty, it serves nobody.
+    remove_filter(netlink, interface.index, filter, true);
+    done.push_back("removed filter " + filter.name + " from " + interface.name);
+  }
+}
+
+void remove_device(Netlink& netlink, const Link& link, std::vector<std::string>& done) {
+  // The end that is seen second has gone with the first.
+  if (!netlink.find_link(link.index)) return;
+  netlink.delete_link(link.index);
+  done.push_back("removed divert device " + DivertDevice::pair_name(link) + " (" + link.alias + ")");
+}
+
+bool in_use(const Link& link) {
+  return InstanceLock::find_holder(DivertDevice::lock_name(link)).has_value();
+}
+
+}  // namespace
+
+std::string filter_name(Direction direction) {
+  return std::string("headgate-") + name_of(direction);
+}
+
+std::string shape_lock_name(Direction direction, int interface_index) {
+  return std::string("headgate/") + name_of(direction) + "/" + std::to_string(interface_index);
+}
+
+std::vector<std::string> remove_leftovers(Netlink& netlink) {
+  std::vector<std::string> done;
+  const std::vector<Link> links = netlink.links();
+  // Filters first, so that nothing is redirected to a device that is gone.
+  for (const Link& link : links)
+    for (const Direction direction : {Direction::egress, Direction::ingress})
+      remove_filters(netlink, link, direction, done);
+  for (const Link& link : links)
+    if (DivertDevice::is_one(link)) remove_device(netlink, link, done);
+  return done;
+}
+
+std::vector<std::string> remove_leftovers(Netlink& netlink, const Link& interface, Direction direction) {
+  std::vector<std::string> done;
+  remove_filters(netlink, interface, direction, done);
+  for (const Link& link : netlink.links())
+    if (DivertDevice::is_one(link) && link.alias == DivertDevice::alias(interface.name, direction) &&
+        !in_use(link))
+      remove_device(netlink, link, done);
+  return done;
+}
+
+void require_no_live_daemon(Netlink& netlink) {
+  for (const Link& link : netlink.links()) {
+    for (const Direction direction : {Direction::egress, Direction::ingress})
+      if (const auto holder = InstanceLock::find_holder(shape_lock_name(direction, link.index)))
+        throw std::runtime_error(link.name + " " + name_of(direction) + " is being shaped by " +
+                                 holder->to_string() + ": nothing was removed; stop it first");
+    if (DivertDevice::is_one(link) && in_use(link))
+      throw std::runtime_error(link.name + " (" + link.alias +
+                               ") is in use by a live daemon: nothing was removed");
+  }
+}
+
+}  // namespace headgate

@@ -1,0 +1,258 @@
+#include "linux/packet_ring.hpp"
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "linux/file_descriptor.hpp"
+#include "linux/system_call.hpp"
+
+namespace headgate {
+
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kBlockBytes = 64 * 1024;
+constexpr std::size_t kInnerTags = 2 * 4;
+
+// poll() calls the ring readable for as long as the slot that the kernel filled last has not been given back,
+// also when it has been received. The naps between two looks then start with the first and double up to the
+// second.
+constexpr Duration kShortestNap = std::chrono::microseconds(20);
+constexpr Duration kLongestNap = std::chrono::milliseconds(1);
+
+constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+// A slot: the kernel's header, the sender's address, and the frame so that its network header is aligned.
+std::size_t slot_bytes(unsigned mtu) {
+  const std::size_t network_offset = TPACKET_ALIGN(TPACKET2_HDRLEN + 16);
+  return round_up(network_offset + kInnerTags + mtu, kCacheLine);
+}
+
+tpacket_req ring_layout(const PacketRingOptions& options) {
+  const std::size_t slot = slot_bytes(options.mtu);
+  const std::size_t block =
+      std::max(kBlockBytes, round_up(slot, static_cast<std::size_t>(sysconf(_SC_PAGESIZE))));
+  const std::size_t slots_per_block = block / slot;
+  const std::size_t wanted = (std::max(options.slots, 1U) + slots_per_block - 1) / slots_per_block;
+  const std::size_t blocks =
+      std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(1, kMaxRingBytes / block));
+  return {.tp_block_size = static_cast<unsigned>(block),
+          .tp_block_nr = static_cast<unsigned>(blocks),
+          .tp_frame_size = static_cast<unsigned>(slot),
+          .tp_frame_nr = static_cast<unsigned>(blocks * slots_per_block)};
+}
+
+template <typename Value>
+void set_option(const FileDescriptor& socket, int option, const Value& value, const char* attempt) {
+  check_system_call(attempt, setsockopt(socket.get(), SOL_PACKET, option, &value, sizeof value));
+}
+
+// Protocol 0 until the ring stands and is bound: until then nothing is received, and never from another
+// interface.
+FileDescriptor open_ring_socket(const tpacket_req& layout) {
+  FileDescriptor descriptor(check_system_call("open a packet socket (needs CAP_NET_RAW)",
+                                              socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
+  set_option(descriptor, PACKET_VERSION, int{TPACKET_V2}, "select TPACKET_V2");
+  set_option(descriptor, PACKET_IGNORE_OUTGOING, int{1}, "ignore outgoing packets");
+  set_option(descriptor, PACKET_RX_RING, layout, "make a packet ring");
+  return descriptor;
+}
+
+void bind_to(const FileDescriptor& descriptor, int interface_index) {
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_protocol = htons(ETH_P_ALL);
+  address.sll_ifindex = interface_index;
+  check_system_call("bind the packet ring to its interface",
+                    bind(descriptor.get(), reinterpret_cast<sockaddr*>(&address), sizeof address));
+}
+
+timespec to_timespec(Duration duration) {
+  return {.tv_sec = duration.count() / 1'000'000'000, .tv_nsec = duration.count() % 1'000'000'000};
+}
+
+std::atomic_ref<std::uint32_t> status_of(tpacket2_hdr& header) {
+  return std::atomic_ref<std::uint32_t>(header.tp_status);
+}
+
+CapturedFrame describe(tpacket2_hdr& header, std::uint32_t status, std::uint32_t slot) {
+  CapturedFrame frame{
+      .frame = {reinterpret_cast<const std::byte*>(&header) + header.tp_mac, header.tp_snaplen},
+      .wire_length = header.tp_len,
+      .slot = slot};
+  if ((status & TP_STATUS_VLAN_VALID) != 0) {
+    frame.vlan_tci = header.tp_vlan_tci;
+    frame.vlan_tpid =
+        (status & TP_STATUS_VLAN_TPID_VALID) != 0 ? header.tp_vlan_tpid : std::uint16_t{ETH_P_8021Q};
+  }
+  return frame;
+}
+
+}  // namespace
+
+struct PacketRing::State {
+  explicit State(const PacketRingOptions& options)
+      : layout(ring_layout(options)),
+        slots_per_block(layout.tp_block_size / layout.tp_frame_size),
+        socket(open_ring_socket(layout)),
+        event(check_system_call("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
+    void* mapped = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, socket.get(), 0);
+    if (mapped == MAP_FAILED) check_system_call("map the packet ring", -1);
+    memory = static_cast<std::byte*>(mapped);
+    try {
+      bind_to(socket, options.interface_index);
+    } catch (...) {
+      munmap(memory, bytes());
+      throw;
+    }
+  }
+  ~State() { munmap(memory, bytes()); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  std::size_t bytes() const { return std::size_t{layout.tp_block_size} * layout.tp_block_nr; }
+
+  // Slots do not cross blocks, so a block may end with unused bytes.
+  tpacket2_hdr& header(std::uint32_t slot) const {
+    const std::size_t offset = std::size_t{slot / slots_per_block} * layout.tp_block_size +
+                               std::size_t{slot % slots_per_block} * layout.tp_frame_size;
+    return *reinterpret_cast<tpacket2_hdr*>(memory + offset);
+  }
+
+  // More must not be looked at: those slots hold frames that were received but not given back.
+  std::uint64_t receivable() {
+    if (received - given_back_seen == layout.tp_frame_nr)
+      given_back_seen = given_back.load(std::memory_order_acquire);
+    return layout.tp_frame_nr - (received - given_back_seen);
+  }
+
+  bool empty() {
+    return receivable() == 0 ||
+           (status_of(header(next)).load(std::memory_order_relaxed) & TP_STATUS_USER) == 0;
+  }
+
+  bool take_interrupt() const {
+    std::uint64_t interrupts = 0;
+    return read(event.get(), &interrupts, sizeof interrupts) > 0;
+  }
+
+  void require_device();
+
+  tpacket_req layout;
+  std::uint32_t slots_per_block;
+  FileDescriptor socket;
+  FileDescriptor event;  // written by interrupt()
+  std::byte* memory = nullptr;
+
+  // Capture thread.
+  std::uint32_t next = 0;             // slot that receive() looks at next
+  std::uint64_t received = 0;         // frames
+  std::uint64_t given_back_seen = 0;  // `given_back` as last looked at
+  bool gone = false;
+
+  // Drain thread writes.
+  alignas(kCacheLine) std::atomic<std::uint64_t> given_back{0};  // frames
+
+  alignas(kCacheLine) std::atomic<std::uint64_t> lost{0};
+};
+
+// Called when the socket has an error. A device that is down is none for us: the kernel goes on when it is up
+// again. A deleted device leaves the socket bound to no interface.
+void PacketRing::State::require_device() {
+  int error = 0;
+  socklen_t length = sizeof error;
+  getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);  // clears it
+  sockaddr_ll address{};
+  length = sizeof address;
+  check_system_call("getsockname", getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length));
+  if (address.sll_ifindex > 0) return;
+  gone = true;
+}
+
+PacketRing::PacketRing(const PacketRingOptions& options) : state_(std::make_unique<State>(options)) {}
+
+PacketRing::~PacketRing() = default;
+
+std::size_t PacketRing::receive(std::span<CapturedFrame> out) {
+  const std::size_t limit = std::min<std::uint64_t>(out.size(), state_->receivable());
+  std::size_t count = 0;
+  for (; count < limit; ++count) {
+    tpacket2_hdr& header = state_->header(state_->next);
+    // Acquires what the kernel wrote to the slot before it set the status.
+    const std::uint32_t status = status_of(header).load(std::memory_order_acquire);
+    if ((status & TP_STATUS_USER) == 0) break;
+    out[count] = describe(header, status, state_->next);
+    state_->next = state_->next + 1 == state_->layout.tp_frame_nr ? 0 : state_->next + 1;
+  }
+  state_->received += count;
+  return count;
+}
+
+void PacketRing::give_back(std::span<const std::uint32_t> slots) {
+  // Releases what was read from the slot before the kernel may write to it again.
+  for (const std::uint32_t slot : slots)
+    status_of(state_->header(slot)).store(TP_STATUS_KERNEL, std::memory_order_release);
+  state_->given_back.store(state_->given_back.load(std::memory_order_relaxed) + slots.size(),
+                           std::memory_order_release);
+}
+
+void PacketRing::wait(std::optional<Duration> timeout) {
+  const auto deadline = timeout ? std::optional(std::chrono::steady_clock::now() + *timeout) : std::nullopt;
+  Duration nap = kShortestNap;
+  bool ring_readable = false;  // though nothing is to be received
+  while (state_->empty()) {
+    if (state_->gone)
+      throw std::system_error(ENODEV, std::system_category(), "the capture device was deleted");
+    std::optional<Duration> longest;
+    if (deadline)
+      longest = std::max(Duration::zero(), Duration(*deadline - std::chrono::steady_clock::now()));
+    if (ring_readable) longest = longest ? std::min(*longest, nap) : nap;
+    const timespec limit = to_timespec(longest.value_or(Duration::zero()));
+    std::array<pollfd, 2> descriptors{{{.fd = state_->event.get(), .events = POLLIN, .revents = 0},
+                                       {.fd = state_->socket.get(), .events = POLLIN, .revents = 0}}};
+    const int ready = ppoll(descriptors.data(), ring_readable ? 1 : 2, longest ? &limit : nullptr, nullptr);
+    if (ready < 0 && errno != EINTR) check_system_call("wait for packets", ready);
+    if (ready < 0 || state_->take_interrupt()) return;
+    if (deadline && std::chrono::steady_clock::now() >= *deadline) return;
+    if ((descriptors[1].revents & POLLERR) != 0) state_->require_device();
+    if (ring_readable) nap = std::min(2 * nap, kLongestNap);
+    ring_readable = !ring_readable && (descriptors[1].revents & POLLIN) != 0;
+  }
+}
+
+void PacketRing::interrupt() {
+  const std::uint64_t one = 1;
+  // Fails only when the counter is full, and then the interrupt is pending already.
+  [[maybe_unused]] const ssize_t written = write(state_->event.get(), &one, sizeof one);
+}
+
+std::size_t PacketRing::slots() const {
+  return state_->layout.tp_frame_nr;
+}
+
+bool PacketRing::empty() const {
+  return state_->empty();
+}
+
+std::uint64_t PacketRing::lost() const {
+  tpacket_stats statistics{};
+  socklen_t length = sizeof statistics;
+  // The kernel zeroes its counters when they are read.
+  if (getsockopt(state_->socket.get(), SOL_PACKET, PACKET_STATISTICS, &statistics, &length) < 0)
+    statistics = {};
+  return state_->lost.fetch_add(statistics.tp_drops) + statistics.tp_drops;
+}
+
+}  // namespace headgate

@@ -1,0 +1,144 @@
+#include "linux/packet_transmitter.hpp"
+
+#include <linux/if_packet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "linux/file_descriptor.hpp"
+#include "linux/system_call.hpp"
+
+namespace headgate {
+
+namespace {
+
+constexpr std::size_t kMessagesMax = 256;      // per system call
+constexpr std::size_t kPartsMax = 4096;        // of all messages of a call; more than one frame ever has
+constexpr int kSendBuffer = 16 * 1024 * 1024;  // socket accounting of some 20 000 small packets
+constexpr Duration kPause = std::chrono::microseconds(50);  // between two tries at a full qdisc
+
+FileDescriptor open_send_socket(const PacketTransmitterOptions& options) {
+  // Protocol 0: receives nothing.
+  FileDescriptor descriptor(check_system_call("open a packet socket (needs CAP_NET_RAW)",
+                                              socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0)));
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_ifindex = options.interface_index;
+  check_system_call("bind the packet socket to its interface",
+                    bind(descriptor.get(), reinterpret_cast<sockaddr*>(&address), sizeof address));
+  check_system_call("mark what is sent (needs CAP_NET_ADMIN)",
+                    setsockopt(descriptor.get(), SOL_SOCKET, SO_MARK, &options.mark, sizeof options.mark));
+  check_system_call(
+      "enlarge the send buffer (needs CAP_NET_ADMIN)",
+      setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDBUFFORCE, &kSendBuffer, sizeof kSendBuffer));
+  return descriptor;
+}
+
+Duration monotonic_now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+timespec to_timespec(Duration duration) {
+  return {.tv_sec = duration.count() / 1'000'000'000, .tv_nsec = duration.count() % 1'000'000'000};
+}
+
+// The time that one send() may spend waiting. Looks at the clock only once something went wrong.
+class Patience {
+ public:
+  // Waits a little; false when the time is over.
+  bool wait_for_space(int socket, bool buffer_is_full) {
+    const Duration now = monotonic_now();
+    if (!end_) end_ = now + PacketTransmitter::kRetry;
+    if (now >= *end_) return false;
+    if (buffer_is_full) {
+      const timespec limit = to_timespec(*end_ - now);
+      pollfd writable{.fd = socket, .events = POLLOUT, .revents = 0};
+      ppoll(&writable, 1, &limit, nullptr);
+    } else {
+      const timespec pause = to_timespec(std::min(kPause, *end_ - now));
+      nanosleep(&pause, nullptr);
+    }
+    return true;
+  }
+
+ private:
+  std::optional<Duration> end_;
+};
+
+}  // namespace
+
+struct PacketTransmitter::State {
+  explicit State(const PacketTransmitterOptions& options) : socket(open_send_socket(options)) {}
+
+  // Describes as many of the frames as fit into one call, at least one. Returns how many.
+  std::size_t gather(std::span<const OutgoingFrame> frames);
+  // Sends the first `count` of what was gathered, and says for each in `sent` whether it was.
+  void send_gathered(std::size_t count, std::span<bool> sent, Patience& patience);
+
+  FileDescriptor socket;
+  std::vector<mmsghdr> messages = std::vector<mmsghdr>(kMessagesMax);
+  std::vector<iovec> parts = std::vector<iovec>(kPartsMax);
+};
+
+std::size_t PacketTransmitter::State::gather(std::span<const OutgoingFrame> frames) {
+  std::size_t used = 0;
+  std::size_t count = 0;
+  for (; count < std::min(frames.size(), kMessagesMax); ++count) {
+    const auto& frame = frames[count].parts;
+    if (used + frame.size() > kPartsMax) break;
+    messages[count].msg_hdr = {.msg_iov = &parts[used], .msg_iovlen = frame.size()};
+    for (const auto& part : frame)
+      parts[used++] = {.iov_base = const_cast<std::byte*>(part.data()), .iov_len = part.size()};
+  }
+  return count;
+}
+
+void PacketTransmitter::State::send_gathered(std::size_t count, std::span<bool> sent, Patience& patience) {
+  std::size_t done = 0;
+  while (done < count) {
+    const int result =
+        sendmmsg(socket.get(), &messages[done], static_cast<unsigned>(count - done), MSG_DONTWAIT);
+    if (result > 0) {
+      std::fill_n(sent.begin() + static_cast<std::ptrdiff_t>(done), result, true);
+      done += static_cast<std::size_t>(result);
+      continue;
+    }
+    if (errno == EINTR) continue;
+    const bool buffer_is_full = errno == EAGAIN;
+    const bool worth_a_retry = buffer_is_full || errno == ENOBUFS;
+    if (worth_a_retry && patience.wait_for_space(socket.get(), buffer_is_full)) continue;
+    sent[done++] = false;  // this one cannot be sent; the next may
+  }
+}
+
+PacketTransmitter::PacketTransmitter(const PacketTransmitterOptions& options)
+    : state_(std::make_unique<State>(options)) {
+  set_qdisc_bypass(options.qdisc_bypass);
+}
+
+PacketTransmitter::~PacketTransmitter() = default;
+
+void PacketTransmitter::send(std::span<const OutgoingFrame> frames, std::span<bool> sent) {
+  Patience patience;
+  while (!frames.empty()) {
+    std::size_t count = state_->gather(frames);
+    state_->send_gathered(count, sent, patience);
+    if (count == 0) sent[count++] = false;  // a frame in more parts than there is room for
+    frames = frames.subspan(count);
+    sent = sent.subspan(count);
+  }
+}
+
+void PacketTransmitter::set_qdisc_bypass(bool on) {
+  const int value = on ? 1 : 0;
+  check_system_call("set PACKET_QDISC_BYPASS",
+                    setsockopt(state_->socket.get(), SOL_PACKET, PACKET_QDISC_BYPASS, &value, sizeof value));
+}
+
+}  // namespace headgate

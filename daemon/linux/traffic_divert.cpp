@@ -1,0 +1,181 @@
+#include "linux/traffic_divert.hpp"
+
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <sys/utsname.h>
+
+#include <optional>
+#include <stdexcept>
+
+#include "linux/bpf_attachment.hpp"
+#include "linux/capabilities.hpp"
+#include "linux/divert_device.hpp"
+#include "linux/divert_program.hpp"
+#include "linux/instance_lock.hpp"
+#include "linux/leftovers.hpp"
+#include "linux/netlink.hpp"
+
+namespace headgate {
+
+namespace {
+
+constexpr char kDropName[] = "headgate-drop";
+
+bool can_be_shaped(const Link& link) {
+  return link.hardware_type == ARPHRD_ETHER && (link.flags & IFF_LOOPBACK) == 0 &&
+         !DivertDevice::is_one(link);
+}
+
+std::string list_of_candidates(Netlink& netlink) {
+  std::string names;
+  for (const Link& link : netlink.links())
+    if (can_be_shaped(link)) names += (names.empty() ? "" : ", ") + link.name;
+  return names.empty() ? "there is no Ethernet interface here" : "the Ethernet interfaces here are " + names;
+}
+
+std::string link_type_text(const Link& link) {
+  if (!link.kind.empty()) return "its kind is " + link.kind;
+  return "its link type is " + std::to_string(link.hardware_type);
+}
+
+Link find_interface(Netlink& netlink, const std::string& name) {
+  const auto link = netlink.find_link(name);
+  if (!link) throw std::runtime_error("no interface " + name + ": " + list_of_candidates(netlink));
+  if ((link->flags & IFF_LOOPBACK) != 0)
+    throw std::runtime_error(name + " is the loopback interface; " + list_of_candidates(netlink));
+  if (DivertDevice::is_one(*link))
+    throw std::runtime_error(name + " is a divert device of headgate itself (" + link->alias + "); " +
+                             list_of_candidates(netlink));
+  if (link->hardware_type != ARPHRD_ETHER)
+    throw std::runtime_error(name + " has no Ethernet header (" + link_type_text(*link) +
+                             "), and packets diverted from it would be lost; " + list_of_candidates(netlink));
+  return *link;
+}
+
+InstanceLock acquire_shape_lock(const Link& interface, Direction direction) {
+  const std::string name = shape_lock_name(direction, interface.index);
+  if (auto lock = InstanceLock::acquire(name)) return std::move(*lock);
+  const auto holder = InstanceLock::find_holder(name).value_or(InstanceLock::Holder{});
+  throw std::runtime_error(interface.name + (direction == Direction::egress ? " egress" : " ingress") +
+                           " is already shaped by " + holder.to_string());
+}
+
+DivertMethod choose_method(DivertMethod wanted, int program) {
+  if (wanted == DivertMethod::clsact) return wanted;
+  if (BpfAttachment::kernel_has_tcx(program)) return DivertMethod::tcx;
+  if (wanted == DivertMethod::automatic) return DivertMethod::clsact;
+  utsname system{};
+  uname(&system);
+  throw std::runtime_error(std::string("this kernel (") + system.release +
+                           ") has no TCX, which came with Linux 6.6: set divert to \"auto\" or \"clsact\"");
+}
+
+}  // namespace
+
+// The order of the members is the order in which things are made, and the reverse of the order in which they
+// go.
+struct TrafficDivert::State {
+  explicit State(const DivertOptions& options)
+      : interface(find_interface(netlink, options.interface)),
+        lock(acquire_shape_lock(interface, options.direction)),
+        leftovers(remove_leftovers(netlink, interface, options.direction)),
+        device(netlink, DivertDevice::alias(interface.name, options.direction), interface.mtu),
+        program(options.mark, device.device().index),
+        method(choose_method(options.method, program.divert())),
+        drop(netlink, method, device.capture().index, TrafficHook::ingress, kDropName,
+             program.drop_captured()) {
+    program.set_divert_control(options.divert_control);
+  }
+
+  Netlink netlink;
+  Link interface;
+  InstanceLock lock;
+  std::vector<std::string> leftovers;
+  DivertDevice device;
+  DivertProgram program;
+  DivertMethod method;
+  BpfAttachment drop;
+  std::optional<BpfAttachment> divert;
+};
+
+TrafficDivert::TrafficDivert(const DivertOptions& options) {
+  if (options.direction != Direction::egress)
+    throw std::runtime_error(options.interface + ": shaping ingress is not supported yet");
+  require_capabilities({Capability::net_admin, Capability::net_raw, Capability::bpf});
+  state_ = std::make_unique<State>(options);
+}
+
+TrafficDivert::~TrafficDivert() {
+  detach();
+}
+
+void TrafficDivert::attach() {
+  if (state_->divert) return;
+  for (const Link& end : {state_->device.device(), state_->device.capture()}) {
+    const auto now = state_->netlink.find_link(end.index);
+    if (!now || (now->flags & IFF_UP) == 0)
+      throw std::runtime_error("divert device " + end.name + (now ? " is down" : " is gone"));
+  }
+  state_->program.reset();
+  state_->program.set_diverting(true);
+  state_->divert.emplace(state_->netlink, state_->method, state_->interface.index, TrafficHook::egress,
+                         filter_name(Direction::egress), state_->program.divert());
+}
+
+void TrafficDivert::detach() {
+  state_->program.set_diverting(false);
+  state_->divert.reset();
+}
+
+bool TrafficDivert::attached() const {
+  return state_->divert.has_value();
+}
+DivertMethod TrafficDivert::method() const {
+  return state_->method;
+}
+int TrafficDivert::interface_index() const {
+  return state_->interface.index;
+}
+std::string TrafficDivert::device_name() const {
+  return state_->device.device().name;
+}
+int TrafficDivert::device_index() const {
+  return state_->device.device().index;
+}
+std::string TrafficDivert::capture_name() const {
+  return state_->device.capture().name;
+}
+int TrafficDivert::capture_index() const {
+  return state_->device.capture().index;
+}
+unsigned TrafficDivert::mtu() const {
+  return state_->interface.mtu;
+}
+const std::vector<std::string>& TrafficDivert::swept() const {
+  return state_->leftovers;
+}
+
+void TrafficDivert::set_divert_control(bool on) {
+  state_->program.set_divert_control(on);
+}
+void TrafficDivert::reset() {
+  state_->program.reset();
+}
+Duration TrafficDivert::unread_for(Instant now) const {
+  return state_->program.unread_for(now);
+}
+std::uint64_t TrafficDivert::passed_unshaped() const {
+  return state_->program.passed_unshaped();
+}
+std::uint64_t TrafficDivert::lost_device() const {
+  return state_->device.lost();
+}
+
+std::vector<std::string> TrafficDivert::sweep() {
+  require_capabilities({Capability::net_admin});
+  Netlink netlink;
+  require_no_live_daemon(netlink);
+  return remove_leftovers(netlink);
+}
+
+}  // namespace headgate
