@@ -1,0 +1,80 @@
+#include "linux/forwarder.hpp"
+
+#include <arpa/inet.h>
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+namespace headgate::test {
+
+namespace {
+
+constexpr std::size_t kBatch = 64;
+constexpr std::size_t kAddressBytes = 12;
+
+// A frame in its parts, with the tag that the kernel stripped.
+struct Parts {
+  explicit Parts(const CapturedFrame& captured) {
+    if (captured.vlan_tpid == 0) {
+      parts[count++] = captured.frame;
+      return;
+    }
+    const std::array<std::uint16_t, 2> fields{htons(captured.vlan_tpid), htons(captured.vlan_tci)};
+    std::memcpy(tag.data(), fields.data(), tag.size());
+    parts[count++] = captured.frame.first(kAddressBytes);
+    parts[count++] = tag;
+    parts[count++] = captured.frame.subspan(kAddressBytes);
+  }
+
+  std::array<std::byte, 4> tag{};
+  std::array<std::span<const std::byte>, 3> parts;
+  std::size_t count = 0;
+};
+
+}  // namespace
+
+Forwarder::Forwarder(TrafficDivert& divert, Observer observe)
+    : divert_(divert),
+      observe_(std::move(observe)),
+      ring_({.interface_index = divert.capture_index(), .mtu = divert.mtu()}),
+      transmitter_({.interface_index = divert.interface_index(), .mark = kMark}),
+      thread_([this] { run(); }) {}
+
+Forwarder::~Forwarder() {
+  stop_ = true;
+  ring_.interrupt();
+  thread_.join();
+}
+
+void Forwarder::run() {
+  std::array<CapturedFrame, kBatch> frames;
+  while (!stop_) {
+    const std::size_t count = ring_.receive(frames);
+    divert_.reset();
+    if (count > 0) {
+      forward(std::span(frames).first(count));
+    } else {
+      ring_.wait(std::nullopt);
+    }
+  }
+}
+
+void Forwarder::forward(std::span<const CapturedFrame> frames) {
+  std::vector<Parts> parts;
+  parts.reserve(frames.size());
+  std::vector<OutgoingFrame> outgoing;
+  std::vector<std::uint32_t> slots;
+  for (const CapturedFrame& frame : frames) {
+    if (observe_) observe_(frame);
+    const Parts& one = parts.emplace_back(frame);
+    outgoing.push_back({std::span(one.parts).first(one.count)});
+    slots.push_back(frame.slot);
+  }
+  std::array<bool, kBatch> sent{};
+  transmitter_.send(outgoing, std::span(sent).first(outgoing.size()));
+  for (std::size_t i = 0; i < outgoing.size(); ++i) ++(sent[i] ? forwarded_ : refused_);
+  ring_.give_back(slots);
+}
+
+}  // namespace headgate::test
