@@ -1,4 +1,5 @@
-// Finds the class of a packet and makes its flow key. Immutable once built, so both threads of a shape may use one.
+// Finds the class of a packet and makes its flow key. Immutable once built, so both threads of a shape may
+// use one.
 #pragma once
 
 #include <cstddef>
@@ -23,20 +24,21 @@ class PacketMatcher {
 
 FlowKey make_key(const KeySpec& spec, const ParsedHeaders& headers);
 
-// Flow hashes depend on the class's name and not on its position: a flow keeps its hash when a reload moves its class.
-// Keyed, so that nobody who does not know the seed can aim at one place of the flow table.
+// Flow hashes depend on the class's name and not on its position: a flow keeps its hash when a reload moves
+// its class. Keyed, so that nobody who does not know the seed can aim at one place of the flow table.
 std::uint64_t class_hash_seed(std::string_view class_name, std::uint64_t seed);
 std::uint32_t hash_key(const FlowKey& key, std::uint64_t class_seed);
 
 class Classifier {
  public:
-  // matchers[i] belongs to classes[i]; null matches everything. Every Classifier of a shape, also after a reload, must
-  // be given the same hash_seed: the shaper finds its flows by the hash.
+  // matchers[i] belongs to classes[i]; null matches everything. Every Classifier of a shape, also after a
+  // reload, must be given the same hash_seed: the shaper finds its flows by the hash.
   Classifier(std::vector<ClassConfig> classes, std::vector<std::unique_ptr<PacketMatcher>> matchers,
              std::uint64_t hash_seed);
 
-  // Sets class_index, and key and flow_hash where the class is shaped. frame, vlan_tpid and vlan_tci must be set.
-  // Frames that are neither IPv4 nor IPv6 match no class. Control traffic matches only classes with `control`.
+  // Sets class_index, and key and flow_hash where the class is shaped. frame, vlan_tpid and vlan_tci must be
+  // set. Frames that are neither IPv4 nor IPv6 match no class. Control traffic matches only classes with
+  // `control`.
   void classify(ArrivingPacket& packet) const;
 
   // True when packets of this class go on unshaped (kUnmatched or bypass).
@@ -45,6 +47,10 @@ class Classifier {
   const std::vector<ClassConfig>& classes() const { return classes_; }
 
  private:
+  void choose(ArrivingPacket& packet, const ParsedHeaders& headers,
+              std::span<const std::byte> untagged) const;
+  void choose_tagged(ArrivingPacket& packet, const ParsedHeaders& headers) const;
+
   std::vector<ClassConfig> classes_;
   std::vector<std::unique_ptr<PacketMatcher>> matchers_;
   std::vector<std::uint64_t> hash_seeds_;  // by class

@@ -24,6 +24,11 @@ struct Count {
     bytes += other.bytes;
     return *this;
   }
+  Count& operator-=(const Count& other) {
+    packets -= other.packets;
+    bytes -= other.bytes;
+    return *this;
+  }
   bool operator==(const Count&) const = default;
 };
 

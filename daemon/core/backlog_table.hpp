@@ -1,0 +1,84 @@
+// The queues of the flows that have packets waiting, and which of them are the longest.
+//
+// A record exists only while its flow has a packet; there are as many as packets or flows can be at most, all
+// allocated by the constructor. Queues of two or more packets stand in lists by the power of two of their
+// memory, so that one of the longest is found at once: the first of the highest list is more than half as
+// long as any. A queue of a single packet is in no list: it never pays for another flow.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/flow_table.hpp"
+#include "core/leaky_bucket.hpp"
+#include "core/packet_pool.hpp"
+#include "headgate/clock.hpp"
+
+namespace headgate {
+
+using BacklogNumber = std::uint32_t;  // kNoBacklog: none
+
+// A queue is a chain of packets. From `first_waiting` on they wait for their bucket; those before it have
+// been charged and may leave, they only have not been released yet.
+struct Backlog {
+  FlowNumber flow = kNoFlow;
+  PacketHandle head = kNoPacket;
+  PacketHandle tail = kNoPacket;
+  PacketHandle first_waiting = kNoPacket;
+  Instant waiting_due{};  // when first_waiting may leave
+  Count queued;           // all packets of the chain
+  Count waiting;          // from first_waiting on
+  std::uint32_t packets = 0;
+  std::uint32_t chunks = 0;
+
+ private:
+  friend class BacklogTable;
+  BacklogNumber list_next_ = kNoBacklog;
+  BacklogNumber list_previous_ = kNoBacklog;
+  std::uint32_t list_ = 0;  // 0: in none
+};
+
+class BacklogTable {
+ public:
+  explicit BacklogTable(std::uint32_t capacity);
+
+  // There must be a free one.
+  BacklogNumber acquire(FlowNumber flow);
+  // The queue must be empty.
+  void release(BacklogNumber backlog);
+
+  Backlog& operator[](BacklogNumber backlog) { return backlogs_[backlog]; }
+  const Backlog& operator[](BacklogNumber backlog) const { return backlogs_[backlog]; }
+
+  // To be called when `packets` or `chunks` of a queue have changed.
+  void resized(BacklogNumber backlog) {
+    if (list_for(backlogs_[backlog]) != backlogs_[backlog].list_) move_to_list(backlog);
+  }
+
+  // One of the longest queues; kNoBacklog when none has two packets.
+  BacklogNumber longest() const;
+  // Whether a queue that grew to `chunks` would be in the highest list.
+  bool among_longest(std::uint32_t chunks) const;
+
+  // Every backlog's number is below this; unused ones have no packets.
+  std::uint32_t numbers() const { return never_used_; }
+  void prefetch(BacklogNumber backlog) const {
+    __builtin_prefetch(&backlogs_[backlog], 1);
+    __builtin_prefetch(reinterpret_cast<const char*>(&backlogs_[backlog]) + 64, 1);
+  }
+
+ private:
+  static constexpr unsigned kLists = 33;
+
+  static std::uint32_t list_for(const Backlog& backlog);
+  void move_to_list(BacklogNumber backlog);
+
+  std::vector<Backlog> backlogs_;
+  std::array<BacklogNumber, kLists> lists_;  // by bit width of chunks; the list of width 0 is not used
+  std::uint64_t lists_in_use_ = 0;           // a bit a list
+  BacklogNumber free_head_ = kNoBacklog;
+  std::uint32_t never_used_ = 0;
+};
+
+}  // namespace headgate

@@ -1,0 +1,134 @@
+#include "core/classifier.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+namespace headgate {
+namespace {
+
+constexpr std::size_t kMacBytes = 12;
+constexpr std::size_t kMaxFrameBytes = 65'535 + 14;
+
+using Address = std::array<std::uint8_t, 16>;
+
+// Clears all but the first `bits` bits of the part of the address that starts at byte `first`.
+void keep_prefix(Address& address, std::size_t first, unsigned bits) {
+  for (std::size_t i = first; i < address.size(); ++i, bits -= std::min(bits, 8u)) {
+    if (bits < 8) address[i] &= static_cast<std::uint8_t>(0xff00 >> bits);
+  }
+}
+
+Address masked(Address address, NetworkProtocol network, unsigned prefix_v4, unsigned prefix_v6) {
+  if (network == NetworkProtocol::ipv4) keep_prefix(address, 12, prefix_v4);
+  if (network == NetworkProtocol::ipv6) keep_prefix(address, 0, prefix_v6);
+  return address;
+}
+
+Address mac_address(const std::array<std::uint8_t, 6>& mac) {
+  Address address{};
+  std::copy(mac.begin(), mac.end(), address.begin() + 10);
+  return address;
+}
+
+// Both halves of the 128-bit product: each bit of the result depends on each bit of both factors.
+std::uint64_t fold_product(std::uint64_t a, std::uint64_t b) {
+  const auto product = static_cast<unsigned __int128>(a) * b;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+constexpr std::uint64_t kOddA = 0x9e3779b97f4a7c15;  // the golden ratio's fraction
+constexpr std::uint64_t kOddB = 0xb7e151628aed2a6b;  // e's
+
+}  // namespace
+
+FlowKey make_key(const KeySpec& spec, const ParsedHeaders& headers) {
+  FlowKey key;
+  if (spec.source_address) {
+    key.source = masked(headers.source, headers.network, spec.source_prefix_v4, spec.source_prefix_v6);
+  }
+  if (spec.destination_address) {
+    key.destination =
+        masked(headers.destination, headers.network, spec.destination_prefix_v4, spec.destination_prefix_v6);
+  }
+  if (spec.source_mac) key.source = mac_address(headers.source_mac);
+  if (spec.destination_mac) key.destination = mac_address(headers.destination_mac);
+  if (spec.ports) {
+    key.protocol = headers.protocol;
+    key.source_port = headers.source_port;
+    key.destination_port = headers.destination_port;
+  }
+  if (spec.vlan) {
+    const unsigned both = static_cast<unsigned>(headers.outer_vlan) << 12 | headers.inner_vlan;
+    key.vlan = {static_cast<std::uint8_t>(both >> 16), static_cast<std::uint8_t>(both >> 8),
+                static_cast<std::uint8_t>(both)};
+  }
+  return key;
+}
+
+std::uint64_t class_hash_seed(std::string_view class_name, std::uint64_t seed) {
+  std::uint64_t hash = fold_product(seed ^ kOddA, kOddB);
+  for (const char character : class_name) {
+    hash = fold_product(hash ^ static_cast<unsigned char>(character) ^ seed, kOddA);
+  }
+  return hash;
+}
+
+std::uint32_t hash_key(const FlowKey& key, std::uint64_t class_seed) {
+  const auto words = std::bit_cast<std::array<std::uint64_t, 5>>(key);
+  std::uint64_t hash =
+      fold_product(words[0] ^ class_seed ^ kOddA, words[1] ^ std::rotl(class_seed, 32) ^ kOddB);
+  hash = fold_product(words[2] ^ hash ^ kOddB, words[3] ^ std::rotl(class_seed, 17) ^ kOddA);
+  hash = fold_product(words[4] ^ hash ^ class_seed, kOddA);
+  return static_cast<std::uint32_t>(hash >> 32);
+}
+
+Classifier::Classifier(std::vector<ClassConfig> classes, std::vector<std::unique_ptr<PacketMatcher>> matchers,
+                       std::uint64_t hash_seed)
+    : classes_(std::move(classes)), matchers_(std::move(matchers)) {
+  assert(matchers_.size() == classes_.size());
+  for (const ClassConfig& each : classes_) hash_seeds_.push_back(class_hash_seed(each.name, hash_seed));
+}
+
+void Classifier::classify(ArrivingPacket& packet) const {
+  packet.class_index = kUnmatched;
+  const ParsedHeaders headers = parse_headers(packet.frame, packet.vlan_tpid != 0, packet.vlan_tci);
+  if (headers.network == NetworkProtocol::other) return;
+  if (headers.tag_bytes == 0) {
+    choose(packet, headers, packet.frame);
+  } else {
+    choose_tagged(packet, headers);
+  }
+}
+
+// Apart, so that only frames with a tag inside (the kernel strips but one) pay for the copy and its stack
+// space.
+[[gnu::noinline]] void Classifier::choose_tagged(ArrivingPacket& packet, const ParsedHeaders& headers) const {
+  std::array<std::byte, kMaxFrameBytes> untagged;
+  const std::size_t behind_tags = kMacBytes + headers.tag_bytes;
+  const std::size_t rest = std::min(packet.frame.size() - behind_tags, untagged.size() - kMacBytes);
+  std::memcpy(untagged.data(), packet.frame.data(), kMacBytes);
+  std::memcpy(untagged.data() + kMacBytes, packet.frame.data() + behind_tags, rest);
+  choose(packet, headers, std::span(untagged).first(kMacBytes + rest));
+}
+
+void Classifier::choose(ArrivingPacket& packet, const ParsedHeaders& headers,
+                        std::span<const std::byte> untagged) const {
+  for (std::size_t i = 0; i < classes_.size(); ++i) {
+    if (headers.control && !classes_[i].control) continue;
+    if (matchers_[i] && !matchers_[i]->matches(untagged)) continue;
+    packet.class_index = static_cast<ClassIndex>(i);
+    if (classes_[i].bypass) return;
+    packet.key = make_key(classes_[i].key, headers);
+    packet.flow_hash = hash_key(packet.key, hash_seeds_[i]);
+    return;
+  }
+}
+
+bool Classifier::unshaped(ClassIndex class_index) const {
+  return class_index == kUnmatched || classes_[class_index].bypass;
+}
+
+}  // namespace headgate

@@ -1,0 +1,71 @@
+#include "core/delay_histogram.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace headgate {
+namespace {
+
+std::int64_t second_of(Instant instant) {
+  return std::chrono::floor<std::chrono::seconds>(instant.time_since_epoch()).count();
+}
+
+}  // namespace
+
+DelayHistogram::DelayHistogram() : slices_(kSlices) {}
+
+void DelayHistogram::record(Duration delay, std::uint64_t packets, Instant now) {
+  delay = std::max(delay, Duration::zero());
+  const std::int64_t second = second_of(now);
+  Slice& slice = slices_[static_cast<std::size_t>(second % kSlices)];
+  if (slice.second != second) {
+    slice = {};
+    slice.second = second;
+  }
+  slice.max = std::max(slice.max, delay);
+  slice.counts[bucket_of(delay)] += static_cast<std::uint32_t>(packets);
+}
+
+DelaySummary DelayHistogram::summary(Instant now) const {
+  const std::int64_t second = second_of(now);
+  std::array<std::uint64_t, kBuckets> counts{};
+  std::uint64_t total = 0;
+  DelaySummary summary;
+  for (const Slice& slice : slices_) {
+    if (slice.second < 0 || slice.second + kSlices <= second) continue;
+    summary.max = std::max(summary.max, slice.max);
+    for (unsigned i = 0; i < kBuckets; ++i) {
+      counts[i] += slice.counts[i];
+      total += slice.counts[i];
+    }
+  }
+  if (total == 0) return summary;
+  // The delay that `percent` of the packets do not exceed.
+  const auto percentile = [&](std::uint64_t percent) {
+    std::uint64_t needed = (total * percent + 99) / 100;
+    unsigned bucket = 0;
+    while (counts[bucket] < needed) needed -= counts[bucket++];
+    return std::min(upper_bound(bucket), summary.max);
+  };
+  summary.p50 = percentile(50);
+  summary.p99 = percentile(99);
+  return summary;
+}
+
+unsigned DelayHistogram::bucket_of(Duration delay) {
+  constexpr std::uint64_t kLongest = (std::uint64_t{1} << kMaxBits) - 1;
+  const auto microseconds =
+      std::min(kLongest, static_cast<std::uint64_t>(delay / std::chrono::microseconds(1)));
+  if (microseconds < kSubBuckets) return static_cast<unsigned>(microseconds);
+  // The highest bit says which doubling, the four bits behind it which sixteenth of it.
+  const unsigned doubling = static_cast<unsigned>(std::bit_width(microseconds)) - 1 - kSubBits;
+  return (doubling << kSubBits) + static_cast<unsigned>(microseconds >> doubling);
+}
+
+Duration DelayHistogram::upper_bound(unsigned bucket) {
+  const unsigned doubling = bucket < kSubBuckets ? 0 : (bucket >> kSubBits) - 1;
+  const std::uint64_t first = bucket - (doubling << kSubBits);
+  return std::chrono::microseconds(static_cast<std::int64_t>((first + 1) << doubling));
+}
+
+}  // namespace headgate

@@ -1,0 +1,80 @@
+#include "core/flow_table.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace headgate {
+namespace {
+
+// A number and a free bit must fit 32 bits.
+constexpr std::uint32_t kMaxFlows = (std::uint32_t{1} << 30) - 1;
+
+}  // namespace
+
+FlowTable::FlowTable(std::uint32_t max_flows)
+    : records_(std::clamp<std::uint32_t>(max_flows, 1, kMaxFlows)),
+      slots_(2 * records_.size()),
+      number_bits_(static_cast<unsigned>(std::bit_width(records_.size()))),
+      number_mask_((std::uint32_t{1} << number_bits_) - 1) {
+  for (FlowRecord& record : records_) record.class_slot = kFree;
+}
+
+FlowNumber FlowTable::find(std::uint32_t hash, std::uint16_t class_slot, const FlowKey& key) const {
+  for (std::uint32_t at = home(hash); slots_[at] != 0; at = behind(at)) {
+    if ((slots_[at] & ~number_mask_) != tag(hash)) continue;
+    const FlowRecord& record = records_[number(slots_[at])];
+    if (record.class_slot == class_slot && record.key == key) return number(slots_[at]);
+  }
+  return kNoFlow;
+}
+
+FlowNumber FlowTable::insert(std::uint32_t hash, std::uint16_t class_slot, const FlowKey& key) {
+  if (full()) return kNoFlow;
+  FlowNumber flow = free_head_;
+  if (flow != kNoFlow) {
+    free_head_ = records_[flow].backlog;
+  } else {
+    flow = never_used_++;
+  }
+  ++size_;
+  records_[flow] = FlowRecord{.key = key, .hash = hash, .class_slot = class_slot};
+  std::uint32_t at = home(hash);
+  while (slots_[at] != 0) at = behind(at);
+  slots_[at] = tag(hash) | (flow + 1);
+  return flow;
+}
+
+void FlowTable::erase(FlowNumber flow) {
+  std::uint32_t gap = slot_of(flow);
+  for (std::uint32_t at = behind(gap); slots_[at] != 0; at = behind(at)) {
+    const std::uint32_t at_home = home(records_[number(slots_[at])].hash);
+    // It may fill the gap unless its home lies behind the gap.
+    if (steps(at_home, at) < steps(gap, at)) continue;
+    slots_[gap] = slots_[at];
+    gap = at;
+  }
+  slots_[gap] = 0;
+  records_[flow].class_slot = kFree;
+  records_[flow].backlog = free_head_;
+  free_head_ = flow;
+  --size_;
+}
+
+void FlowTable::prefetch_record(std::uint32_t hash) const {
+  for (std::uint32_t at = home(hash); slots_[at] != 0; at = behind(at)) {
+    if ((slots_[at] & ~number_mask_) != tag(hash)) continue;
+    const auto* record = reinterpret_cast<const char*>(&records_[number(slots_[at])]);
+    __builtin_prefetch(record, 1);
+    __builtin_prefetch(record + 64, 1);
+    return;
+  }
+}
+
+std::uint32_t FlowTable::slot_of(FlowNumber flow) const {
+  std::uint32_t at = home(records_[flow].hash);
+  while (number(slots_[at]) != flow) at = behind(at);
+  return at;
+}
+
+}  // namespace headgate

@@ -1,0 +1,92 @@
+// One flow's leaky bucket as arithmetic: when its next packet may leave.
+//
+// The bucket keeps, for each of its two limits, the time `next` at which a packet may leave without using any
+// burst. By the generic cell rate algorithm (ITU-T I.371, virtual scheduling) a packet that arrives at `a`
+//
+//     may leave at    d = max(a, next - tolerance)      and then    next = max(d, next) + cost
+//
+// where cost = size / rate. With two limits a packet leaves at the later of the two d, which then counts for
+// both. The tolerance is what the burst has left beside the packet itself, (burst - size) / rate or 0, so
+// that after idle exactly a burst leaves at once, and with the default burst of one packet nothing ever does.
+//
+// Exact: `next` is a whole number of nanoseconds and a numerator over the rate, so no rate drifts, however
+// long it runs. Only departures are rounded, up to the next whole nanosecond; the rounding does not enter
+// `next`.
+//
+// Limits: rates up to those of units.hpp; a tolerance of more than 73 years counts as 73 years. Instants must
+// lie within 73 years of the clock's zero.
+#pragma once
+
+#include <cstdint>
+
+#include "headgate/clock.hpp"
+#include "headgate/config.hpp"
+#include "headgate/statistics.hpp"
+
+namespace headgate {
+
+// nanoseconds + remainder / rate, where 0 <= remainder < rate; the rate is the one of the limit it belongs
+// to.
+struct ExactTime {
+  std::int64_t nanoseconds = 0;
+  std::uint64_t remainder = 0;
+};
+
+// One rate with its burst. A unit is a packet or a byte.
+class RateLimit {
+ public:
+  RateLimit() = default;  // no limit
+  RateLimit(std::uint64_t rate, std::uint64_t numerator, std::uint64_t burst_units);
+
+  bool set() const { return rate_ != 0; }
+
+  // The time in which `units` leave.
+  ExactTime cost(std::uint64_t units) const;
+  // When `units` may leave at the earliest, rounded up.
+  std::int64_t earliest(const ExactTime& next, std::uint64_t units) const;
+  // `next` after `units` have left at `departure`.
+  ExactTime after(const ExactTime& next, std::int64_t departure, std::uint64_t units) const;
+
+ private:
+  std::uint64_t rate_ = 0;       // units of the configuration a second: packets, bits
+  std::uint64_t numerator_ = 0;  // a unit takes numerator / rate nanoseconds
+  std::uint64_t burst_units_ = 0;
+  ExactTime burst_;  // cost of the burst
+  ExactTime unit_;   // cost of one unit
+};
+
+// The rate and burst of a class, worked out once for all its buckets.
+struct BucketParameters {
+  BucketParameters() = default;
+  BucketParameters(const Rate& rate, const Burst& burst);
+
+  RateLimit packets;
+  RateLimit bits;
+};
+
+// 28 bytes of state; the parameters come with every call. A new bucket has its whole burst at hand.
+// `charge` is what a packet counts against the packet rate and against the bit rate.
+class LeakyBucket {
+ public:
+  // When a packet that arrives at `arrival` may leave.
+  Instant departure(const BucketParameters& parameters, Instant arrival, const Count& charge) const;
+
+  // The packet leaves at `departure`, as given by departure() or later.
+  void charge(const BucketParameters& parameters, Instant departure, const Count& charge);
+
+  // Whether a new bucket in place of this one would treat every packet from `now` on alike.
+  bool as_new(Instant now) const;
+
+  // Goes over to other parameters: what has left so far stays paid for at the old rate.
+  void change(const BucketParameters& parameters);
+
+ private:
+  static constexpr std::int64_t kLongAgo = -(std::int64_t{1} << 62);
+
+  std::int64_t packets_next_ = kLongAgo;
+  std::int64_t bits_next_ = kLongAgo;
+  std::uint64_t bits_remainder_ = 0;
+  std::uint32_t packets_remainder_ = 0;  // a packet rate is at most 10^9
+};
+
+}  // namespace headgate

@@ -1,0 +1,113 @@
+#include "core/packet_pool.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+namespace headgate {
+namespace {
+
+constexpr std::size_t kMacBytes = 12;
+
+std::array<std::byte, PacketPool::kTagBytes> wire_form(StrippedTag tag) {
+  return {std::byte(tag.tpid >> 8), std::byte(tag.tpid & 0xff), std::byte(tag.tci >> 8),
+          std::byte(tag.tci & 0xff)};
+}
+
+}  // namespace
+
+static_assert(sizeof(StoredPacket) == 48 && std::is_trivially_destructible_v<StoredPacket>);
+
+PacketPool::PacketPool(DataSize memory)
+    : chunk_count_(static_cast<std::uint32_t>(
+          std::clamp<std::uint64_t>(memory.bytes / kChunkBytes, 1, std::uint64_t{kEnd} - 1))),
+      free_count_(chunk_count_) {
+  chunks_ = std::make_unique_for_overwrite<Chunk[]>(chunk_count_);
+}
+
+PacketHandle PacketPool::store(std::span<const std::byte> frame, StrippedTag tag) {
+  const bool tagged = tag.tpid != 0 && frame.size() >= kMacBytes;
+  const std::size_t length = frame.size() + (tagged ? kTagBytes : 0);
+  if (chunks_for(length) > free_count_) return kNoPacket;
+  const auto tag_bytes = wire_form(tag);
+  const std::array<std::span<const std::byte>, 3> pieces = {
+      frame.first(tagged ? kMacBytes : 0), std::span(tag_bytes).first(tagged ? kTagBytes : 0),
+      frame.subspan(tagged ? kMacBytes : 0)};
+
+  const PacketHandle first = take();
+  auto* stored = new (&chunks_[first]) StoredPacket;
+  stored->length = static_cast<std::uint32_t>(length);
+  std::uint32_t last = first;
+  std::span<std::byte> room = payload(first, true);
+  for (std::span<const std::byte> piece : pieces) {
+    while (!piece.empty()) {
+      if (room.empty()) {
+        const std::uint32_t next = take();
+        link(last) = next;
+        last = next;
+        room = payload(next, false);
+      }
+      const std::size_t count = std::min(piece.size(), room.size());
+      std::memcpy(room.data(), piece.data(), count);
+      piece = piece.subspan(count);
+      room = room.subspan(count);
+    }
+  }
+  link(last) = kEnd;
+  return first;
+}
+
+void PacketPool::free(PacketHandle packet) {
+  for (std::uint32_t chunk = packet; chunk != kEnd;) {
+    const std::uint32_t next = link(chunk);
+    link(chunk) = free_head_;
+    free_head_ = chunk;
+    ++free_count_;
+    chunk = next;
+  }
+}
+
+std::size_t PacketPool::parts(PacketHandle packet, std::span<std::span<const std::byte>> parts) const {
+  std::size_t count = 0;
+  std::size_t left = header(packet)->length;
+  for (std::uint32_t chunk = packet; chunk != kEnd; chunk = link(chunk)) {
+    const std::span<const std::byte> room = payload(chunk, chunk == packet);
+    parts[count] = room.first(std::min(left, room.size()));
+    left -= parts[count].size();
+    ++count;
+  }
+  return count;
+}
+
+std::size_t PacketPool::chunks_for(std::size_t frame_bytes) {
+  return frame_bytes <= kFirstBytes ? 1 : 1 + (frame_bytes - kFirstBytes + kLaterBytes - 1) / kLaterBytes;
+}
+
+void PacketPool::prefetch_next() const {
+  if (free_head_ != kEnd) __builtin_prefetch(&chunks_[free_head_], 1);
+}
+
+StoredPacket* PacketPool::header(PacketHandle packet) const {
+  return std::launder(reinterpret_cast<StoredPacket*>(&chunks_[packet]));
+}
+
+std::uint32_t& PacketPool::link(std::uint32_t chunk) const {
+  return *std::launder(reinterpret_cast<std::uint32_t*>(&chunks_[chunk]));
+}
+
+std::span<std::byte> PacketPool::payload(std::uint32_t chunk, bool first) const {
+  return std::span(chunks_[chunk].bytes).subspan(first ? sizeof(StoredPacket) : kLinkBytes);
+}
+
+std::uint32_t PacketPool::take() {
+  assert(free_count_ > 0);
+  --free_count_;
+  if (free_head_ == kEnd) return never_used_++;
+  const std::uint32_t chunk = free_head_;
+  free_head_ = link(chunk);
+  return chunk;
+}
+
+}  // namespace headgate

@@ -1,0 +1,98 @@
+// The memory of all waiting packets: a fixed slab of 256-byte chunks, all allocated by the constructor.
+//
+// A frame takes one chunk or a chain of them. The first chunk begins with the packet's header, so that a
+// small frame with its header is two cache lines. When too few chunks are free, store() refuses and the
+// caller makes room.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "headgate/clock.hpp"
+#include "headgate/statistics.hpp"
+#include "headgate/units.hpp"
+
+namespace headgate {
+
+using PacketHandle = std::uint32_t;  // the first chunk
+inline constexpr PacketHandle kNoPacket = 0xffff'ffff;
+
+// What the shaper keeps with a stored frame.
+struct StoredPacket {
+  std::uint32_t next_chunk = 0;       // of the pool; the field every chunk begins with
+  std::uint32_t length = 0;           // of the frame as stored; of the pool
+  PacketHandle next = kNoPacket;      // in its queue
+  PacketHandle previous = kNoPacket;  // in its queue
+  Instant arrival{};
+  // Not before this instant; once its bucket is charged, the very instant at which the bucket means it to
+  // leave.
+  Instant departure{};
+  std::uint32_t flow = 0;
+  std::uint32_t charged_bytes = 0;
+  std::uint16_t charged_packets = 0;
+  std::uint16_t class_slot = 0;
+
+  Count charge() const { return {charged_packets, charged_bytes}; }
+};
+
+// A VLAN tag to put back after the MAC addresses; tpid 0: none.
+struct StrippedTag {
+  std::uint16_t tpid = 0;
+  std::uint16_t tci = 0;
+};
+
+class PacketPool {
+ public:
+  static constexpr std::size_t kChunkBytes = 256;
+  static constexpr std::size_t kTagBytes = 4;
+
+  // At least one chunk, at most 2^32 - 1 of them.
+  explicit PacketPool(DataSize memory);
+
+  // Copies the frame, with its tag put back. kNoPacket when it needs more chunks than are free. The rest of
+  // the header is the caller's to fill.
+  PacketHandle store(std::span<const std::byte> frame, StrippedTag tag);
+  void free(PacketHandle packet);
+
+  StoredPacket& operator[](PacketHandle packet) { return *header(packet); }
+  const StoredPacket& operator[](PacketHandle packet) const { return *header(packet); }
+
+  // The stored frame, piece by piece. Returns the number of pieces; `parts` must have room for chunks_of(its
+  // length).
+  std::size_t parts(PacketHandle packet, std::span<std::span<const std::byte>> parts) const;
+
+  static std::size_t chunks_for(std::size_t frame_bytes);
+  std::uint32_t chunks() const { return chunk_count_; }
+  std::uint32_t free_chunks() const { return free_count_; }
+
+  void prefetch(PacketHandle packet) const { __builtin_prefetch(&chunks_[packet]); }
+  // The chunk that the next store() begins with.
+  void prefetch_next() const;
+
+ private:
+  static constexpr std::size_t kLinkBytes = sizeof(std::uint32_t);
+  static constexpr std::size_t kFirstBytes =
+      kChunkBytes - sizeof(StoredPacket);                               // of the frame in the first chunk
+  static constexpr std::size_t kLaterBytes = kChunkBytes - kLinkBytes;  // and in each later one
+  static constexpr std::uint32_t kEnd = 0xffff'ffff;
+
+  struct alignas(64) Chunk {
+    std::array<std::byte, kChunkBytes> bytes;
+  };
+
+  StoredPacket* header(PacketHandle packet) const;
+  std::uint32_t& link(std::uint32_t chunk) const;
+  std::span<std::byte> payload(std::uint32_t chunk, bool first) const;
+  std::uint32_t take();
+
+  std::unique_ptr<Chunk[]> chunks_;
+  std::uint32_t chunk_count_;
+  std::uint32_t free_count_;
+  std::uint32_t free_head_ = kEnd;  // last freed, first taken: its cache lines are warm
+  std::uint32_t never_used_ = 0;    // chunks from here on are free and in no list
+};
+
+}  // namespace headgate

@@ -1,0 +1,368 @@
+#include "core/shaper.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "core/shaper_state.hpp"
+
+namespace headgate {
+namespace {
+
+// Packets whose memory is fetched ahead together.
+constexpr std::size_t kPrefetchBatch = 32;
+// How fast the expiry hand moves: records looked at for each packet, at least one a batch, and in search of a
+// record for a new flow when there is none.
+constexpr std::uint32_t kPacketsPerLook = 4;
+constexpr std::uint32_t kLooksWhenFull = 32;
+
+bool fits(const QueueCapacity& capacity, const Count& waiting, const Count& packet) {
+  return (!capacity.packets || waiting.packets + packet.packets <= *capacity.packets) &&
+         (!capacity.bytes || waiting.bytes + packet.bytes <= capacity.bytes->bytes);
+}
+
+Count charge_of(const ArrivingPacket& packet) {
+  return {packet.charged_packets, packet.charged_bytes};
+}
+
+}  // namespace
+
+Shaper::State::State(const ShaperLimits& limits, std::vector<ClassConfig> configs)
+    : idle(limits.idle),
+      pool(limits.memory),
+      flows(limits.max_flows),
+      backlogs(std::min(pool.chunks(), flows.capacity())),
+      wheel(std::min(pool.chunks(), flows.capacity())) {
+  for (ClassConfig& config : configs) {
+    const auto index = static_cast<ClassIndex>(classes.size());
+    classes.push_back(std::make_unique<ShapedClass>(std::move(config)));
+    classes.back()->index = index;
+    slots.push_back(index);
+  }
+}
+
+Shaper::Shaper(const ShaperLimits& limits, std::vector<ClassConfig> classes, Instant)
+    : state_(std::make_unique<State>(limits, std::move(classes))) {}
+
+Shaper::~Shaper() = default;
+
+void Shaper::admit(std::span<const ArrivingPacket> packets, Instant now) {
+  State& state = *state_;
+  if (packets.empty()) return;
+  state.expire_flows(1 + static_cast<std::uint32_t>(packets.size()) / kPacketsPerLook, now);
+  if (state.wheel.empty()) state.wheel.start_at(std::min(packets.front().arrival, now));
+  while (!packets.empty()) {
+    const auto batch = packets.first(std::min(packets.size(), kPrefetchBatch));
+    for (const ArrivingPacket& packet : batch) state.flows.prefetch_slot(packet.flow_hash);
+    for (const ArrivingPacket& packet : batch) state.flows.prefetch_record(packet.flow_hash);
+    for (const ArrivingPacket& packet : batch) state.admit(packet, now);
+    packets = packets.subspan(batch.size());
+  }
+}
+
+void Shaper::State::admit(const ArrivingPacket& packet, Instant now) {
+  assert(packet.class_index < slots.size() && !class_at(packet.class_index).config.bypass);
+  ShapedClass& shaped = class_at(packet.class_index);
+  const Count charge = charge_of(packet);
+  shaped.counters.received += charge;
+  const FlowNumber flow = find_or_add_flow(packet, now);
+  if (flow == kNoFlow) {
+    shaped.counters.dropped_for(DropReason::flow_table_full) += charge;
+    return;
+  }
+  FlowRecord& record = flows[flow];
+  record.last_used = now;
+  if (!has_room(record, shaped, packet, now)) {
+    shaped.counters.dropped_for(DropReason::queue_full) += charge;
+    record.dropped += charge;
+    return;
+  }
+  const PacketHandle stored = store(record, packet);
+  if (stored == kNoPacket) {
+    shaped.counters.dropped_for(DropReason::pool_full) += charge;
+    record.dropped += charge;
+    return;
+  }
+  shaped.counters.queued += charge;
+  enqueue(flow, stored);
+}
+
+void Shaper::State::expire_flows(std::uint32_t looks, Instant now) {
+  if (outstanding != 0) return;  // complete() will look for the flows of these packets
+  flows.expire(looks, now, idle, [this](const FlowRecord& record) { --classes[record.class_slot]->flows; });
+}
+
+FlowNumber Shaper::State::find_or_add_flow(const ArrivingPacket& packet, Instant now) {
+  const ClassSlot slot = slots[packet.class_index];
+  FlowNumber flow = flows.find(packet.flow_hash, slot, packet.key);
+  if (flow != kNoFlow) return flow;
+  if (flows.full()) expire_flows(kLooksWhenFull, now);
+  flow = flows.insert(packet.flow_hash, slot, packet.key);
+  if (flow == kNoFlow) return flow;
+  flows[flow].generation = classes[slot]->generation;
+  ++classes[slot]->flows;
+  return flow;
+}
+
+// Judged at the instant at which the packet arrived, by the schedule: packets whose bucket has let them go by
+// then do not wait any more, even if release() has not been called since. So neither batches nor a late
+// wake-up drop packets.
+bool Shaper::State::has_room(FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet,
+                             Instant now) {
+  const QueueCapacity& capacity = shaped.config.queue;
+  const Count charge = charge_of(packet);
+  Backlog* backlog = record.backlog == kNoBacklog ? nullptr : &backlogs[record.backlog];
+  if (!capacity.time && fits(capacity, backlog ? backlog->waiting : Count{}, charge)) return true;
+
+  const Instant earliest = now - kMaxCatchUp;
+  LeakyBucket after = bucket_of(record, shaped);
+  Instant departure = packet.arrival;
+  if (backlog) {
+    while (backlog->first_waiting != kNoPacket &&
+           std::max(backlog->waiting_due, earliest) <= packet.arrival) {
+      charge_first(*backlog, now);
+    }
+    after = record.bucket;
+    if (backlog->first_waiting != kNoPacket) {
+      departure = std::max(backlog->waiting_due, earliest);
+      after.charge(shaped.parameters, departure, backlog->waiting);
+    }
+  }
+  // All waiting packets charged as one: exact for one rate; with two rates at once the longer of the two
+  // waits.
+  departure = std::max(departure, after.departure(shaped.parameters, packet.arrival, charge));
+  if (departure <= packet.arrival) return true;  // it need not wait
+  return fits(capacity, backlog ? backlog->waiting : Count{}, charge) &&
+         (!capacity.time || departure - packet.arrival <= *capacity.time);
+}
+
+// When memory is short, the longest queue loses packets from its end: those that would have left last. The
+// packet that wants in is the one to go when its own queue is among the longest.
+PacketHandle Shaper::State::store(const FlowRecord& record, const ArrivingPacket& packet) {
+  const auto needed = static_cast<std::uint32_t>(
+      PacketPool::chunks_for(packet.frame.size() + (packet.vlan_tpid != 0 ? PacketPool::kTagBytes : 0)));
+  while (pool.free_chunks() < needed) {
+    const std::uint32_t own = record.backlog == kNoBacklog ? 0 : backlogs[record.backlog].chunks;
+    const BacklogNumber longest = backlogs.longest();
+    if (longest == kNoBacklog || backlogs.among_longest(own + needed)) return kNoPacket;
+    drop_last(longest);
+  }
+  const PacketHandle handle = pool.store(packet.frame, {packet.vlan_tpid, packet.vlan_tci});
+  StoredPacket& stored = pool[handle];
+  stored.arrival = packet.arrival;
+  stored.departure = packet.arrival;
+  stored.charged_bytes = packet.charged_bytes;
+  stored.charged_packets = packet.charged_packets;
+  stored.class_slot = record.class_slot;
+  return handle;
+}
+
+void Shaper::State::drop_last(BacklogNumber number) {
+  Backlog& backlog = backlogs[number];
+  const PacketHandle packet = backlog.tail;
+  const StoredPacket& stored = pool[packet];
+  const Count charge = stored.charge();
+  assert(backlog.packets > 1);
+  if (backlog.first_waiting != kNoPacket) backlog.waiting -= charge;
+  if (backlog.first_waiting == packet) backlog.first_waiting = kNoPacket;
+  backlog.tail = stored.previous;
+  pool[backlog.tail].next = kNoPacket;
+  backlog.queued -= charge;
+  --backlog.packets;
+  backlog.chunks -= static_cast<std::uint32_t>(PacketPool::chunks_for(stored.length));
+  backlogs.resized(number);
+  flows[backlog.flow].dropped += charge;
+  ClassCounters& counters = counters_of(stored.class_slot);
+  counters.queued -= charge;
+  counters.dropped_for(DropReason::pool_full) += charge;
+  pool.free(packet);
+}
+
+void Shaper::State::enqueue(FlowNumber flow, PacketHandle packet) {
+  FlowRecord& record = flows[flow];
+  StoredPacket& stored = pool[packet];
+  stored.flow = flow;
+  const bool first = record.backlog == kNoBacklog;
+  if (first) record.backlog = backlogs.acquire(flow);
+  Backlog& backlog = backlogs[record.backlog];
+  stored.previous = backlog.tail;
+  (first ? backlog.head : pool[backlog.tail].next) = packet;
+  backlog.tail = packet;
+  if (backlog.first_waiting == kNoPacket) {
+    backlog.waiting_due = departure_of(backlog, packet);
+    backlog.first_waiting = packet;
+  }
+  backlog.waiting += stored.charge();
+  backlog.queued += stored.charge();
+  ++backlog.packets;
+  backlog.chunks += static_cast<std::uint32_t>(PacketPool::chunks_for(stored.length));
+  backlogs.resized(record.backlog);
+  if (first) wheel.insert(record.backlog, backlog.waiting_due);
+}
+
+LeakyBucket& Shaper::State::bucket_of(FlowRecord& record, const ShapedClass& shaped) {
+  if (record.generation != shaped.generation) {
+    record.bucket.change(shaped.parameters);
+    record.generation = shaped.generation;
+  }
+  return record.bucket;
+}
+
+// When the bucket lets the packet go, given that all before it in the queue are charged. Not before them,
+// even if the clock that stamped it was behind theirs.
+Instant Shaper::State::departure_of(Backlog& backlog, PacketHandle packet) {
+  FlowRecord& record = flows[backlog.flow];
+  const ShapedClass& shaped = *classes[record.class_slot];
+  const StoredPacket& stored = pool[packet];
+  const Instant departure =
+      bucket_of(record, shaped).departure(shaped.parameters, stored.departure, stored.charge());
+  return stored.previous == kNoPacket ? departure : std::max(departure, pool[stored.previous].departure);
+}
+
+// The first waiting packet may leave: at its due time, or if that is longer ago than may be caught up, later.
+void Shaper::State::charge_first(Backlog& backlog, Instant now) {
+  StoredPacket& stored = pool[backlog.first_waiting];
+  FlowRecord& record = flows[backlog.flow];
+  const ShapedClass& shaped = *classes[record.class_slot];
+  stored.departure = std::max(backlog.waiting_due, now - kMaxCatchUp);
+  bucket_of(record, shaped).charge(shaped.parameters, stored.departure, stored.charge());
+  backlog.waiting -= stored.charge();
+  backlog.first_waiting = stored.next;
+  if (stored.next != kNoPacket) backlog.waiting_due = departure_of(backlog, stored.next);
+}
+
+// The first waiting packet leaves without being charged.
+void Shaper::State::pass_over_first(Backlog& backlog) {
+  StoredPacket& stored = pool[backlog.first_waiting];
+  backlog.waiting -= stored.charge();
+  backlog.first_waiting = stored.next;
+}
+
+std::size_t Shaper::release(Instant now, std::span<DuePacket> out) {
+  State& state = *state_;
+  std::size_t count = state.release_immediate(out);
+  while (count < out.size()) {
+    const auto number = state.wheel.pop(now);
+    if (!number) break;
+    Backlog& backlog = state.backlogs[*number];
+    if (backlog.head == backlog.first_waiting) state.charge_first(backlog, now);
+    const FlowNumber flow = backlog.flow;
+    out[count++] = state.hand_out(state.unlink_head(*number));
+    if (backlog.head == kNoPacket) {
+      state.flows[flow].last_used = now;
+    } else {
+      const bool waits = backlog.head == backlog.first_waiting;
+      state.wheel.insert(*number, waits ? backlog.waiting_due : state.pool[backlog.head].departure);
+    }
+  }
+  return count;
+}
+
+std::size_t Shaper::release_all(std::span<DuePacket> out) {
+  State& state = *state_;
+  std::size_t count = state.release_immediate(out);
+  while (count < out.size()) {
+    const auto number = state.wheel.pop(Instant::max());
+    if (!number) break;
+    Backlog& backlog = state.backlogs[*number];
+    if (backlog.head == backlog.first_waiting) state.pass_over_first(backlog);
+    out[count++] = state.hand_out(state.unlink_head(*number));
+    if (backlog.head != kNoPacket) state.wheel.insert(*number, state.wheel.due(*number));
+  }
+  return count;
+}
+
+// Takes the head out of its queue. When it was the last packet, the backlog goes back to the table and has no
+// head.
+PacketHandle Shaper::State::unlink_head(BacklogNumber number) {
+  Backlog& backlog = backlogs[number];
+  const PacketHandle packet = backlog.head;
+  StoredPacket& stored = pool[packet];
+  backlog.head = stored.next;
+  backlog.queued -= stored.charge();
+  --backlog.packets;
+  backlog.chunks -= static_cast<std::uint32_t>(PacketPool::chunks_for(stored.length));
+  backlogs.resized(number);
+  if (backlog.head == kNoPacket) {
+    flows[backlog.flow].backlog = kNoBacklog;
+    backlogs.release(number);
+  } else {
+    pool[backlog.head].previous = kNoPacket;
+  }
+  return packet;
+}
+
+DuePacket Shaper::State::hand_out(PacketHandle packet) {
+  const StoredPacket& stored = pool[packet];
+  ++outstanding;
+  return {.handle = packet,
+          .length = stored.length,
+          .ideal = stored.departure,
+          .class_index = stored.class_slot == kNoClass ? kUnmatched : classes[stored.class_slot]->index};
+}
+
+std::size_t Shaper::State::release_immediate(std::span<DuePacket> out) {
+  std::size_t count = 0;
+  while (count < out.size() && immediate_head != kNoPacket) {
+    const PacketHandle packet = immediate_head;
+    immediate_head = pool[packet].next;
+    if (immediate_head == kNoPacket) immediate_tail = kNoPacket;
+    out[count++] = hand_out(packet);
+  }
+  return count;
+}
+
+std::size_t Shaper::frame_parts(const DuePacket& packet, std::span<std::span<const std::byte>> parts) const {
+  return state_->pool.parts(packet.handle, parts);
+}
+
+void Shaper::complete_sent(std::span<const DuePacket> packets, Instant now) {
+  State& state = *state_;
+  for (const DuePacket& packet : packets) {
+    const StoredPacket& stored = state.pool[packet.handle];
+    const Count charge = stored.charge();
+    ClassCounters& counters = state.counters_of(stored.class_slot);
+    counters.queued -= charge;
+    counters.sent += charge;
+    if (stored.flow != kNoFlow) {
+      state.flows[stored.flow].sent += charge;
+      state.classes[stored.class_slot]->delays.record(now - stored.arrival, charge.packets, now);
+    }
+    state.pool.free(packet.handle);
+  }
+  state.outstanding -= packets.size();
+}
+
+void Shaper::complete_dropped(std::span<const DuePacket> packets, DropReason reason) {
+  State& state = *state_;
+  for (const DuePacket& packet : packets) {
+    const StoredPacket& stored = state.pool[packet.handle];
+    const Count charge = stored.charge();
+    ClassCounters& counters = state.counters_of(stored.class_slot);
+    counters.queued -= charge;
+    counters.dropped_for(reason) += charge;
+    if (stored.flow != kNoFlow) state.flows[stored.flow].dropped += charge;
+    state.pool.free(packet.handle);
+  }
+  state.outstanding -= packets.size();
+}
+
+std::optional<Instant> Shaper::next_release() const {
+  if (state_->immediate_head != kNoPacket) return state_->immediate_since;
+  return state_->wheel.next_due();
+}
+
+void Shaper::count_unshaped(ClassIndex class_index, Count received, Count sent, Count send_failed) {
+  ClassCounters& counters = state_->counters_at(class_index);
+  counters.received += received;
+  counters.sent += sent;
+  counters.dropped_for(DropReason::send_failed) += send_failed;
+}
+
+void Shaper::count_dropped(ClassIndex class_index, Count dropped, DropReason reason) {
+  ClassCounters& counters = state_->counters_at(class_index);
+  counters.received += dropped;
+  counters.dropped_for(reason) += dropped;
+}
+
+}  // namespace headgate

@@ -1,0 +1,82 @@
+// What the shaper is made of, and the steps that its calls share. Private to shaper*.cpp.
+//
+// A packet's way: admit() finds its flow and room for it, store() copies it, enqueue() appends it to the
+// flow's backlog, and the wheel holds the backlog at the due time of its head. release() pops the backlog,
+// charges the bucket (charge_first), takes the head out and puts the backlog back for the next packet, until
+// complete() ends the packet.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/backlog_table.hpp"
+#include "core/flow_table.hpp"
+#include "core/packet_pool.hpp"
+#include "core/shaped_class.hpp"
+#include "core/shaper.hpp"
+#include "core/timing_wheel.hpp"
+
+namespace headgate {
+
+struct Shaper::State {
+  // A class keeps its slot through reconfigurations; flows and packets refer to slots, callers to indices.
+  using ClassSlot = std::uint16_t;
+  static constexpr ClassSlot kNoClass = 0xffff;  // of packets that are sent unshaped
+
+  State(const ShaperLimits& limits, std::vector<ClassConfig> configs);
+
+  ShapedClass& class_at(ClassIndex index) { return *classes[slots[index]]; }
+  ClassCounters& counters_of(ClassSlot slot) {
+    return slot == kNoClass ? unmatched : classes[slot]->counters;
+  }
+  ClassCounters& counters_at(ClassIndex index) {
+    return index == kUnmatched ? unmatched : class_at(index).counters;
+  }
+
+  // shaper.cpp
+  void admit(const ArrivingPacket& packet, Instant now);
+  void expire_flows(std::uint32_t looks, Instant now);
+  FlowNumber find_or_add_flow(const ArrivingPacket& packet, Instant now);
+  bool has_room(FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet, Instant now);
+  PacketHandle store(const FlowRecord& record, const ArrivingPacket& packet);
+  void drop_last(BacklogNumber number);
+  void enqueue(FlowNumber flow, PacketHandle packet);
+  LeakyBucket& bucket_of(FlowRecord& record, const ShapedClass& shaped);
+  Instant departure_of(Backlog& backlog, PacketHandle packet);
+  void charge_first(Backlog& backlog, Instant now);
+  void pass_over_first(Backlog& backlog);
+  PacketHandle unlink_head(BacklogNumber number);
+  DuePacket hand_out(PacketHandle packet);
+  std::size_t release_immediate(std::span<DuePacket> out);
+
+  // shaper_reconfigure.cpp
+  struct Plan;
+  Plan plan(std::vector<ClassConfig> configs);
+  void take_out_packets(Plan& plan);
+  void erase_flows(const Plan& plan);
+  void put_in_force(Plan& plan);
+  void readmit(PacketHandle packet, const Reclassify& classify, std::vector<std::byte>& frame, Instant now);
+  void enqueue_immediate(PacketHandle packet, ClassSlot slot, Instant now);
+
+  const Duration idle;
+  PacketPool pool;
+  FlowTable flows;
+  BacklogTable backlogs;
+  TimingWheel wheel;  // of backlogs, at the due times of their heads
+
+  std::vector<std::unique_ptr<ShapedClass>> classes;  // by slot; null: free
+  std::vector<ClassSlot> slots;                       // by index
+  ClassCounters unmatched;
+  ClassCounters retired;  // of classes that a reconfiguration removed
+
+  // Packets that a reconfiguration left without a shaped class: due at once, in order.
+  PacketHandle immediate_head = kNoPacket;
+  PacketHandle immediate_tail = kNoPacket;
+  Instant immediate_since{};
+
+  std::size_t outstanding = 0;  // packets released but not completed
+};
+
+}  // namespace headgate

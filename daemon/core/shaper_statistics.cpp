@@ -1,0 +1,58 @@
+#include <algorithm>
+
+#include "core/shaper.hpp"
+#include "core/shaper_state.hpp"
+
+namespace headgate {
+namespace {
+
+// Flow records that one call may look at for expiry: a fraction of a millisecond.
+constexpr std::uint32_t kLooks = 16'384;
+
+}  // namespace
+
+ShaperStatistics Shaper::statistics(Instant now) {
+  State& state = *state_;
+  state.expire_flows(kLooks, now);
+  ClassCounters all = state.unmatched;
+  all += state.retired;
+  ShaperStatistics statistics;
+  statistics.unmatched = state.unmatched.received;
+  statistics.classes.reserve(state.slots.size());
+  for (const State::ClassSlot slot : state.slots) {
+    const ShapedClass& shaped = *state.classes[slot];
+    all += shaped.counters;
+    statistics.classes.push_back({.name = shaped.config.name,
+                                  .flows = shaped.flows,
+                                  .received = shaped.counters.received,
+                                  .sent = shaped.counters.sent,
+                                  .dropped = shaped.counters.dropped,
+                                  .queued = shaped.counters.queued,
+                                  .delay = shaped.delays.summary(now)});
+  }
+  statistics.received = all.received;
+  statistics.sent = all.sent;
+  statistics.dropped = all.dropped;
+  statistics.queued = all.queued;
+  return statistics;
+}
+
+std::optional<std::uint32_t> Shaper::visit_flows(
+    ClassIndex class_index, std::uint32_t from, std::uint32_t records,
+    const std::function<void(const FlowStatistics&)>& visit) const {
+  const State& state = *state_;
+  const State::ClassSlot slot = state.slots[class_index];
+  const auto end = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(std::uint64_t{from} + records, state.flows.numbers()));
+  for (FlowNumber flow = from; flow < end; ++flow) {
+    const FlowRecord& record = state.flows[flow];
+    if (record.class_slot != slot) continue;
+    FlowStatistics statistics{.key = record.key, .sent = record.sent, .dropped = record.dropped};
+    if (record.backlog != kNoBacklog) statistics.queued = state.backlogs[record.backlog].queued;
+    visit(statistics);
+  }
+  if (end >= state.flows.numbers()) return std::nullopt;
+  return end;
+}
+
+}  // namespace headgate

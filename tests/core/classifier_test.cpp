@@ -1,0 +1,251 @@
+#include "core/classifier.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "support/packet_builder.hpp"
+
+namespace headgate {
+namespace {
+
+using Frame = std::vector<std::byte>;
+
+KeySpec five_tuple() {
+  return {.source_address = true, .destination_address = true, .ports = true};
+}
+
+FlowKey key_of(const KeySpec& spec, const PacketBuilder& builder) {
+  return make_key(spec, parse_headers(builder.build()));
+}
+
+std::array<std::uint8_t, 16> ipv4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d) {
+  return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d};
+}
+
+const PacketBuilder kV4 = PacketBuilder().ipv4("10.1.2.3", "192.168.205.77").udp(4000, 53);
+const PacketBuilder kV6 =
+    PacketBuilder().ipv6("2001:db8:1:2:3:4:5:6", "fc00:ffff:ffff:ffff:ffff::2").tcp(5000, 80);
+
+TEST(MakeKey, IsEmptyForAKeyOfTheWholeClass) {
+  EXPECT_EQ(key_of({}, kV4), FlowKey{});
+  EXPECT_EQ(key_of({}, kV6), FlowKey{});
+}
+
+TEST(MakeKey, HoldsTheFieldsThatAreAskedForAndNoOther) {
+  FlowKey destination;
+  destination.destination = ipv4(192, 168, 205, 77);
+  EXPECT_EQ(key_of({.destination_address = true}, kV4), destination);
+  FlowKey source;
+  source.source = ipv4(10, 1, 2, 3);
+  EXPECT_EQ(key_of({.source_address = true}, kV4), source);
+  FlowKey all;
+  all.source = ipv4(10, 1, 2, 3);
+  all.destination = ipv4(192, 168, 205, 77);
+  all.protocol = 17;
+  all.source_port = 4000;
+  all.destination_port = 53;
+  EXPECT_EQ(key_of(five_tuple(), kV4), all);
+}
+
+TEST(MakeKey, CutsAddressesToTheirPrefixByFamily) {
+  const KeySpec spec{.destination_address = true, .destination_prefix_v4 = 20, .destination_prefix_v6 = 60};
+  EXPECT_EQ(key_of(spec, kV4).destination, ipv4(192, 168, 192, 0));
+  EXPECT_EQ(
+      key_of(spec, kV6).destination,
+      (std::array<std::uint8_t, 16>{0xfc, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xf0, 0, 0, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST(MakeKey, KeepsTheFamiliesApartAtPrefixZero) {
+  const KeySpec spec{.source_address = true, .source_prefix_v4 = 0, .source_prefix_v6 = 0};
+  EXPECT_EQ(key_of(spec, kV4).source, ipv4(0, 0, 0, 0));
+  EXPECT_EQ(key_of(spec, kV6).source, (std::array<std::uint8_t, 16>{}));
+}
+
+TEST(MakeKey, PutsMacAddressesInThePlaceOfAddresses) {
+  PacketBuilder builder = kV4;
+  builder.macs({2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13});
+  const FlowKey key = key_of({.source_mac = true, .destination_mac = true}, builder);
+  EXPECT_EQ(key.source, (std::array<std::uint8_t, 16>{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(key.destination,
+            (std::array<std::uint8_t, 16>{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 9, 10, 11, 12, 13}));
+}
+
+TEST(MakeKey, HoldsTwoVlanIdentifiers) {
+  PacketBuilder builder = kV4;
+  builder.vlan(0xabc).vlan(0x123);
+  EXPECT_EQ(key_of({.vlan = true}, builder).vlan, (std::array<std::uint8_t, 3>{0xab, 0xc1, 0x23}));
+}
+
+TEST(MakeKey, TellsTheSameAddressInTwoVlansApart) {
+  const KeySpec spec{.destination_address = true, .vlan = true};
+  EXPECT_NE(make_key(spec, parse_headers(kV4.build(), true, 5)),
+            make_key(spec, parse_headers(kV4.build(), true, 6)));
+}
+
+TEST(MakeKey, IsTheSameForAllFragmentsOfADatagram) {
+  PacketBuilder first =
+      PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").udp(4000, 53).payload(72).fragment(0, true);
+  PacketBuilder last =
+      PacketBuilder().ipv4("10.0.0.1", "10.0.0.2").protocol(17).payload(80).fragment(80, false);
+  EXPECT_EQ(key_of(five_tuple(), first), key_of(five_tuple(), last));
+}
+
+TEST(HashKey, DependsOnEveryBitOfTheKeyOnTheClassAndOnTheSeed) {
+  const std::uint64_t seed = class_hash_seed("clients", 99);
+  std::set<std::uint32_t> hashes{hash_key(FlowKey{}, seed)};
+  for (std::size_t bit = 0; bit < 8 * sizeof(FlowKey); ++bit) {
+    std::array<std::uint8_t, sizeof(FlowKey)> bytes{};
+    bytes[bit / 8] = static_cast<std::uint8_t>(1u << bit % 8);
+    hashes.insert(hash_key(std::bit_cast<FlowKey>(bytes), seed));
+  }
+  hashes.insert(hash_key(FlowKey{}, class_hash_seed("servers", 99)));
+  hashes.insert(hash_key(FlowKey{}, class_hash_seed("clients", 100)));
+  EXPECT_EQ(hashes.size(), 8 * sizeof(FlowKey) + 3);
+}
+
+TEST(HashKey, SpreadsConsecutiveAddressesEvenly) {
+  constexpr std::size_t kPlaces = 1024;
+  constexpr std::size_t kKeys = 64 * kPlaces;
+  for (std::uint64_t seed = 0; seed < 16; ++seed) {
+    std::vector<std::size_t> counts(kPlaces);
+    FlowKey key;
+    for (std::size_t i = 0; i < kKeys; ++i) {
+      key.destination[15] = static_cast<std::uint8_t>(i);
+      key.destination[14] = static_cast<std::uint8_t>(i >> 8);
+      ++counts[hash_key(key, class_hash_seed("clients", seed)) / (0x1'0000'0000 / kPlaces)];
+    }
+    double chi_squared = 0;
+    for (const std::size_t count : counts) {
+      const double excess = static_cast<double>(count) - 64;
+      chi_squared += excess * excess / 64;
+    }
+    // 1023 degrees of freedom: mean 1023, standard deviation 45. Five deviations either way.
+    EXPECT_GT(chi_squared, 1023 - 5 * 45);
+    EXPECT_LT(chi_squared, 1023 + 5 * 45);
+  }
+}
+
+// Matches by a function and keeps the frame it was shown.
+class FunctionMatcher : public PacketMatcher {
+ public:
+  explicit FunctionMatcher(std::function<bool(std::span<const std::byte>)> function)
+      : function_(std::move(function)) {}
+  bool matches(std::span<const std::byte> frame) const override { return function_(frame); }
+
+ private:
+  std::function<bool(std::span<const std::byte>)> function_;
+};
+
+std::unique_ptr<PacketMatcher> longer_than(std::size_t bytes) {
+  return std::make_unique<FunctionMatcher>(
+      [bytes](std::span<const std::byte> frame) { return frame.size() > bytes; });
+}
+
+ClassConfig named(std::string name, KeySpec key = {}) {
+  ClassConfig config;
+  config.name = std::move(name);
+  config.key = key;
+  return config;
+}
+
+std::vector<std::unique_ptr<PacketMatcher>> matchers(std::unique_ptr<PacketMatcher> first,
+                                                     std::unique_ptr<PacketMatcher> second = nullptr) {
+  std::vector<std::unique_ptr<PacketMatcher>> both;
+  both.push_back(std::move(first));
+  both.push_back(std::move(second));
+  return both;
+}
+
+ArrivingPacket classified(const Classifier& classifier, const Frame& frame, std::uint16_t stripped_tci = 0) {
+  ArrivingPacket packet;
+  packet.frame = frame;
+  packet.vlan_tpid = stripped_tci ? 0x8100 : 0;
+  packet.vlan_tci = stripped_tci;
+  classifier.classify(packet);
+  return packet;
+}
+
+TEST(Classifier, GivesAPacketToTheFirstClassThatMatches) {
+  const Classifier classifier({named("long"), named("rest")}, matchers(longer_than(100)), 1);
+  EXPECT_EQ(classified(classifier, PacketBuilder(kV4).frame_size(101).build()).class_index, 0);
+  EXPECT_EQ(classified(classifier, PacketBuilder(kV4).frame_size(100).build()).class_index, 1);
+}
+
+TEST(Classifier, LeavesAPacketUnmatchedWhenNoClassTakesIt) {
+  const Classifier classifier({named("long"), named("longer")}, matchers(longer_than(100), longer_than(200)),
+                              1);
+  EXPECT_EQ(classified(classifier, PacketBuilder(kV4).frame_size(100).build()).class_index, kUnmatched);
+  EXPECT_TRUE(classifier.unshaped(kUnmatched));
+  EXPECT_FALSE(classifier.unshaped(0));
+}
+
+TEST(Classifier, MatchesOnlyIpv4AndIpv6) {
+  const Classifier classifier({named("all"), named("rest")}, matchers(nullptr), 1);
+  EXPECT_EQ(classified(classifier, PacketBuilder().arp("10.0.0.1", "10.0.0.2").build()).class_index,
+            kUnmatched);
+  EXPECT_EQ(classified(classifier, PacketBuilder().ether_type(0x0842).payload(60).build()).class_index,
+            kUnmatched);
+  EXPECT_EQ(classified(classifier, kV6.build()).class_index, 0);
+}
+
+TEST(Classifier, GivesControlTrafficOnlyToAClassThatWantsIt) {
+  ClassConfig wants_control = named("control");
+  wants_control.control = true;
+  const Classifier classifier({named("all"), wants_control}, matchers(nullptr), 1);
+  const Frame solicitation = PacketBuilder().ipv6("fe80::1", "fe80::2").icmpv6(135).payload(16).build();
+  EXPECT_EQ(classified(classifier, solicitation).class_index, 1);
+  EXPECT_EQ(classified(classifier, kV6.build()).class_index, 0);
+  const Classifier without({named("all"), named("rest")}, matchers(nullptr), 1);
+  EXPECT_EQ(classified(without, solicitation).class_index, kUnmatched);
+}
+
+TEST(Classifier, ShowsMatchersTheFrameWithoutTheTagsInsideIt) {
+  Frame seen;
+  const Classifier classifier(
+      {named("all"), named("rest")},
+      matchers(std::make_unique<FunctionMatcher>([&](std::span<const std::byte> frame) {
+        seen.assign(frame.begin(), frame.end());
+        return true;
+      })),
+      1);
+  const Frame plain = PacketBuilder(kV4).payload(300).build();
+  classified(classifier, plain);
+  EXPECT_EQ(seen, plain);
+  classified(classifier, PacketBuilder(kV4).payload(300).vlan(7).vlan(8, 0x88a8).build());
+  EXPECT_EQ(seen, plain);
+}
+
+TEST(Classifier, CopesWithATaggedFrameLongerThanAnyItCanCopy) {
+  const Classifier classifier({named("long"), named("rest")}, matchers(longer_than(65'000)), 1);
+  PacketBuilder builder = PacketBuilder().vlan(7).ipv4("10.0.0.1", "10.0.0.2").udp(1, 2).payload(70'000);
+  EXPECT_EQ(classified(classifier, builder.build()).class_index, 0);
+}
+
+TEST(Classifier, KeysAndHashesShapedPacketsByTheirClass) {
+  const KeySpec key{.destination_address = true, .vlan = true};
+  const Classifier classifier({named("long", key), named("rest", five_tuple())}, matchers(longer_than(100)),
+                              17);
+  const Frame frame = PacketBuilder(kV4).frame_size(200).build();
+  const ArrivingPacket packet = classified(classifier, frame, 0x2005);
+  EXPECT_EQ(packet.key, make_key(key, parse_headers(frame, true, 5)));
+  EXPECT_EQ(packet.key.vlan, (std::array<std::uint8_t, 3>{0, 0x50, 0}));
+  EXPECT_EQ(packet.flow_hash, hash_key(packet.key, class_hash_seed("long", 17)));
+}
+
+TEST(Classifier, MakesNoKeyForABypassClass) {
+  ClassConfig bypass = named("bypass", five_tuple());
+  bypass.bypass = true;
+  const Classifier classifier({bypass, named("rest")}, matchers(nullptr), 1);
+  const ArrivingPacket packet = classified(classifier, kV4.build());
+  EXPECT_EQ(packet.class_index, 0);
+  EXPECT_TRUE(classifier.unshaped(0));
+  EXPECT_EQ(packet.key, FlowKey{});
+}
+
+}  // namespace
+}  // namespace headgate

@@ -1,0 +1,135 @@
+#include "core/flow_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "support/manual_clock.hpp"
+#include "support/numbered_packets.hpp"
+
+namespace headgate {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Few different hashes, so that probing and shifting have much to do.
+std::uint32_t crowded_hash(std::uint32_t flow) {
+  return (flow % 13) * 0x0fff'ffff;
+}
+
+TEST(FlowTable, FindsWhatWasInsertedByClassAndKey) {
+  FlowTable table(8);
+  const FlowNumber flow = table.insert(42, 0, numbered_key(1));
+  ASSERT_NE(flow, kNoFlow);
+  EXPECT_EQ(table.find(42, 0, numbered_key(1)), flow);
+  EXPECT_EQ(table.find(42, 1, numbered_key(1)), kNoFlow);
+  EXPECT_EQ(table.find(42, 0, numbered_key(2)), kNoFlow);
+  EXPECT_EQ(table.find(43, 0, numbered_key(1)), kNoFlow);
+}
+
+TEST(FlowTable, IsFullAtItsSizeAndHarmsNoFlowThen) {
+  FlowTable table(100);
+  for (std::uint32_t i = 0; i < 100; ++i)
+    ASSERT_NE(table.insert(crowded_hash(i), 0, numbered_key(i)), kNoFlow);
+  EXPECT_TRUE(table.full());
+  EXPECT_EQ(table.insert(7, 0, numbered_key(1000)), kNoFlow);
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    const FlowNumber flow = table.find(crowded_hash(i), 0, numbered_key(i));
+    ASSERT_NE(flow, kNoFlow);
+    EXPECT_EQ(flow_number(table[flow].key), i);
+  }
+}
+
+TEST(FlowTable, AgreesWithAMapThroughAnyInsertingAndErasing) {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    std::mt19937 random(seed);
+    const std::uint32_t size = 1 + random() % 200;
+    FlowTable table(size);
+    std::map<std::pair<std::uint16_t, std::uint32_t>, FlowNumber> reference;
+    for (int step = 0; step < 5'000; ++step) {
+      const std::uint32_t key = random() % (2 * size);
+      const auto class_slot = static_cast<std::uint16_t>(random() % 2);
+      const std::uint32_t hash = seed % 2 ? crowded_hash(key) : key * 2'654'435'761u;
+      const auto known = reference.find({class_slot, key});
+      ASSERT_EQ(table.find(hash, class_slot, numbered_key(key)),
+                known == reference.end() ? kNoFlow : known->second);
+      if (known != reference.end()) {
+        table.erase(known->second);
+        reference.erase(known);
+      } else {
+        const FlowNumber flow = table.insert(hash, class_slot, numbered_key(key));
+        ASSERT_EQ(flow == kNoFlow, reference.size() == size);
+        if (flow != kNoFlow) reference[{class_slot, key}] = flow;
+      }
+      ASSERT_EQ(table.size(), reference.size());
+    }
+    for (const auto& [key, flow] : reference) {
+      ASSERT_TRUE(table.in_use(flow));
+      ASSERT_EQ(flow_number(table[flow].key), key.second);
+    }
+  }
+}
+
+TEST(FlowTable, GivesANewFlowACleanRecord) {
+  FlowTable table(1);
+  FlowNumber flow = table.insert(1, 0, numbered_key(1));
+  table[flow].sent = {5, 500};
+  table[flow].dropped = {6, 600};
+  table[flow].bucket.charge(BucketParameters(packets_per_second(1), {}), kTestStart, {1, 100});
+  table.erase(flow);
+  flow = table.insert(2, 0, numbered_key(2));
+  EXPECT_EQ(table[flow].sent, Count{});
+  EXPECT_EQ(table[flow].dropped, Count{});
+  EXPECT_EQ(table[flow].backlog, kNoBacklog);
+  EXPECT_TRUE(table[flow].bucket.as_new(kTestStart));
+}
+
+class FlowTableExpiry : public testing::Test {
+ protected:
+  FlowTableExpiry() : flow_(table_.insert(1, 0, numbered_key(1))) { table_[flow_].last_used = kTestStart; }
+
+  std::size_t expire(Instant now) {
+    std::size_t forgotten = 0;
+    table_.expire(10, now, seconds(60), [&](const FlowRecord&) { ++forgotten; });
+    return forgotten;
+  }
+
+  FlowTable table_{4};
+  FlowNumber flow_;
+};
+
+TEST_F(FlowTableExpiry, ForgetsAFlowThatHasBeenIdleLongEnough) {
+  EXPECT_EQ(expire(kTestStart + seconds(60) - Duration(1)), 0u);
+  EXPECT_EQ(expire(kTestStart + seconds(60)), 1u);
+  EXPECT_EQ(table_.size(), 0u);
+  EXPECT_EQ(table_.find(1, 0, numbered_key(1)), kNoFlow);
+}
+
+TEST_F(FlowTableExpiry, KeepsAFlowWithPacketsWaiting) {
+  table_[flow_].backlog = 0;
+  EXPECT_EQ(expire(kTestStart + seconds(1000)), 0u);
+}
+
+TEST_F(FlowTableExpiry, KeepsAFlowWhoseBucketIsNotAsNew) {
+  table_[flow_].bucket.charge(BucketParameters(bits_per_second(1), {}), kTestStart, {1, 1000});
+  EXPECT_EQ(expire(kTestStart + seconds(7'999)), 0u);
+  EXPECT_EQ(expire(kTestStart + seconds(8'000)), 1u);
+}
+
+TEST(FlowTable, LooksAtNoMoreRecordsThanAskedFor) {
+  FlowTable table(1000);
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    table[table.insert(i * 2'654'435'761u, 0, numbered_key(i))].last_used = kTestStart;
+  }
+  for (std::uint32_t calls = 1; calls <= 10; ++calls) {
+    table.expire(100, kTestStart + seconds(61), seconds(60), [](const FlowRecord&) {});
+    ASSERT_EQ(table.size(), 1000 - 100 * calls);
+  }
+}
+
+}  // namespace
+}  // namespace headgate

@@ -1,0 +1,221 @@
+#include "core/leaky_bucket.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "support/manual_clock.hpp"
+#include "support/naive_bucket.hpp"
+
+namespace headgate {
+namespace {
+
+using std::chrono::days;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+Rate packet_rate(std::uint64_t rate) {
+  return {.packets = PacketRate{rate}};
+}
+Rate bit_rate(std::uint64_t rate) {
+  return {.bits = BitRate{rate}};
+}
+
+// Sends `charge` as soon as it may after `arrival`.
+Instant send(LeakyBucket& bucket, const BucketParameters& parameters, Instant arrival,
+             Count charge = {1, 100}) {
+  const Instant departure = bucket.departure(parameters, arrival, charge);
+  bucket.charge(parameters, departure, charge);
+  return departure;
+}
+
+TEST(LeakyBucket, SpacesPacketsEvenlyAtItsRate) {
+  const BucketParameters parameters(packet_rate(1000), {});
+  LeakyBucket bucket;
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(send(bucket, parameters, kTestStart), kTestStart + i * milliseconds(1));
+}
+
+TEST(LeakyBucket, LetsAPacketGoAtOnceWhenTheRateAllowsIt) {
+  const BucketParameters parameters(packet_rate(1000), {});
+  LeakyBucket bucket;
+  EXPECT_EQ(send(bucket, parameters, kTestStart), kTestStart);
+  EXPECT_EQ(send(bucket, parameters, kTestStart + milliseconds(5)), kTestStart + milliseconds(5));
+  EXPECT_EQ(send(bucket, parameters, kTestStart + milliseconds(6)), kTestStart + milliseconds(6));
+}
+
+TEST(LeakyBucket, GivesNoBurstAfterIdle) {
+  const BucketParameters parameters(packet_rate(1000), {.packets = 1});
+  LeakyBucket bucket;
+  send(bucket, parameters, kTestStart);
+  const Instant later = kTestStart + seconds(100);
+  EXPECT_EQ(send(bucket, parameters, later), later);
+  EXPECT_EQ(send(bucket, parameters, later), later + milliseconds(1));
+  EXPECT_EQ(send(bucket, parameters, later), later + milliseconds(2));
+}
+
+TEST(LeakyBucket, SpacesByBytesAtABitRate) {
+  const BucketParameters parameters(bit_rate(8'000'000), {});  // a byte a microsecond
+  LeakyBucket bucket;
+  EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 1500}), kTestStart);
+  EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 100}), kTestStart + nanoseconds(1'500'000));
+  EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 100}), kTestStart + nanoseconds(1'600'000));
+}
+
+TEST(LeakyBucket, ObeysBothRatesAtOnce) {
+  const BucketParameters parameters({.packets = PacketRate{1000}, .bits = BitRate{8'000'000}}, {});
+  LeakyBucket bucket;
+  EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 1500}), kTestStart);
+  EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 60}), kTestStart + nanoseconds(1'500'000));
+  EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 60}), kTestStart + nanoseconds(2'500'000));
+}
+
+TEST(LeakyBucket, LetsABurstOfPacketsGoAfterIdleAndThenKeepsTheRate) {
+  const BucketParameters parameters(packet_rate(1000), {.packets = 3});
+  LeakyBucket bucket;
+  for (const Instant start : {kTestStart, kTestStart + seconds(10)}) {
+    for (const int delay : {0, 0, 0, 1, 2, 3}) {
+      EXPECT_EQ(send(bucket, parameters, start), start + milliseconds(delay));
+    }
+  }
+}
+
+TEST(LeakyBucket, LetsABurstOfBytesGoAfterIdleAndNotAByteMore) {
+  const BucketParameters parameters(bit_rate(8'000'000), {.bytes = DataSize{1000}});
+  LeakyBucket bucket;
+  EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 400}), kTestStart);
+  EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 600}), kTestStart);
+  EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 1}), kTestStart + nanoseconds(1'000));
+}
+
+TEST(LeakyBucket, SpacesAPacketLongerThanItsBurst) {
+  const BucketParameters parameters(bit_rate(8'000'000), {.bytes = DataSize{1000}});
+  LeakyBucket bucket;
+  EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 1500}), kTestStart);
+  EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 1500}), kTestStart + nanoseconds(1'500'000));
+}
+
+TEST(LeakyBucket, ChargesASuperPacketForEachOfItsSegments) {
+  const BucketParameters parameters(packet_rate(1000), {.packets = 10});
+  LeakyBucket bucket;
+  EXPECT_EQ(send(bucket, parameters, kTestStart, {7, 9000}), kTestStart);
+  EXPECT_EQ(send(bucket, parameters, kTestStart, {3, 4000}), kTestStart);
+  EXPECT_EQ(send(bucket, parameters, kTestStart, {4, 5000}), kTestStart + milliseconds(4));
+}
+
+TEST(LeakyBucket, SendsThreePacketsASecondForAYearWithoutDrift) {
+  const BucketParameters parameters(packet_rate(3), {});
+  LeakyBucket bucket;
+  constexpr std::int64_t kPackets = 3LL * 86'400 * 365;
+  Instant departure = kTestStart;
+  for (std::int64_t i = 0; i <= kPackets; ++i) departure = send(bucket, parameters, kTestStart);
+  EXPECT_EQ(departure, kTestStart + days(365));
+}
+
+TEST(LeakyBucket, KeepsTwoRatesThatAllowExactlyTheSameFromPushingEachOther) {
+  // 7 packets of 125 bytes a second are 7000 bits.
+  const BucketParameters parameters({.packets = PacketRate{7}, .bits = BitRate{7000}}, {});
+  LeakyBucket bucket;
+  Instant departure = kTestStart;
+  for (int i = 0; i <= 7'000'000; ++i) departure = send(bucket, parameters, kTestStart, {1, 125});
+  EXPECT_EQ(departure, kTestStart + seconds(1'000'000));
+}
+
+TEST(LeakyBucket, ReachesFourHundredGigabitsASecond) {
+  const BucketParameters parameters(bit_rate(kMaxBitRate.bits_per_second), {});
+  LeakyBucket bucket;
+  Instant departure = kTestStart;
+  // 400 Gbit/s are 50 000 000 frames of 1000 bytes a second.
+  for (int i = 0; i <= 5'000'000; ++i) departure = send(bucket, parameters, kTestStart, {1, 1000});
+  EXPECT_EQ(departure, kTestStart + milliseconds(100));
+}
+
+TEST(LeakyBucket, ReachesAThousandMillionPacketsASecond) {
+  const BucketParameters parameters(packet_rate(kMaxPacketRate.packets_per_second), {});
+  LeakyBucket bucket;
+  Instant departure = kTestStart;
+  for (int i = 0; i <= 1'000'000; ++i) departure = send(bucket, parameters, kTestStart);
+  EXPECT_EQ(departure, kTestStart + milliseconds(1));
+}
+
+TEST(LeakyBucket, WaitsLongAtOneBitASecond) {
+  const BucketParameters parameters(bit_rate(1), {});
+  LeakyBucket bucket;
+  send(bucket, parameters, kTestStart, {1, 70'000});
+  EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 70'000}), kTestStart + seconds(560'000));
+}
+
+TEST(LeakyBucket, TakesAnAbsurdBurstForForever) {
+  const BucketParameters parameters(bit_rate(1), {.bytes = DataSize{UINT64_MAX}});
+  LeakyBucket bucket;
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 70'000}), kTestStart);
+}
+
+TEST(LeakyBucket, IsAsNewOnceItsScheduleIsPast) {
+  const BucketParameters parameters(packet_rate(3), {.packets = 2});
+  LeakyBucket bucket;
+  EXPECT_TRUE(bucket.as_new(kTestStart));
+  send(bucket, parameters, kTestStart);
+  EXPECT_FALSE(bucket.as_new(kTestStart + nanoseconds(333'333'333)));
+  EXPECT_TRUE(bucket.as_new(kTestStart + nanoseconds(333'333'334)));
+}
+
+TEST(LeakyBucket, ChargesAtTheNewRateFromTheChangeOn) {
+  const BucketParameters slow(packet_rate(3), {});
+  const BucketParameters fast(packet_rate(1000), {});
+  LeakyBucket bucket;
+  send(bucket, slow, kTestStart);
+  bucket.change(fast);
+  const Instant paid = kTestStart + nanoseconds(333'333'334);  // the packet sent is paid for at the old rate
+  EXPECT_EQ(send(bucket, fast, kTestStart), paid);
+  EXPECT_EQ(send(bucket, fast, kTestStart), paid + milliseconds(1));
+}
+
+TEST(LeakyBucket, CarriesItsScheduleOverToAnotherKindOfRate) {
+  const BucketParameters packets(packet_rate(10), {});
+  const BucketParameters bits(bit_rate(8'000'000), {});
+  LeakyBucket bucket;
+  send(bucket, packets, kTestStart);
+  bucket.change(bits);
+  EXPECT_EQ(send(bucket, bits, kTestStart, {1, 1000}), kTestStart + milliseconds(100));
+  bucket.change(packets);
+  EXPECT_EQ(send(bucket, packets, kTestStart, {1, 1000}), kTestStart + milliseconds(101));
+}
+
+// Any of what a configuration may say, small and large.
+template <typename Random>
+std::uint64_t log_uniform(Random& random, std::uint64_t most) {
+  const double exponent = std::uniform_real_distribution<>(0, std::log2(static_cast<double>(most)))(random);
+  return std::min(most, static_cast<std::uint64_t>(std::exp2(exponent)));
+}
+
+TEST(LeakyBucket, AgreesWithTheNaiveBucketForAnyRatesBurstsAndArrivals) {
+  for (std::uint32_t seed = 1; seed <= 500; ++seed) {
+    std::mt19937_64 random(seed);
+    Rate rate;
+    Burst burst;
+    const auto kind = random() % 3;
+    if (kind != 1) rate.packets = PacketRate{log_uniform(random, kMaxPacketRate.packets_per_second)};
+    if (kind != 0) rate.bits = BitRate{log_uniform(random, kMaxBitRate.bits_per_second)};
+    if (rate.packets && random() % 2) burst.packets = log_uniform(random, 1000);
+    if (rate.bits && random() % 2) burst.bytes = DataSize{log_uniform(random, 1'000'000)};
+
+    const BucketParameters parameters(rate, burst);
+    LeakyBucket bucket;
+    NaiveBucket naive(rate, burst, {});
+    Instant arrival = kTestStart;
+    const std::uint64_t longest_gap = log_uniform(random, 1'000'000'000);
+    for (int i = 0; i < 500; ++i) {
+      arrival += Duration(random() % 3 ? random() % longest_gap : 0);
+      const Count charge{random() % 8 ? 1 : 1 + random() % 60, 14 + log_uniform(random, 70'000)};
+      const Instant expected = *naive.arrive(arrival, charge);
+      ASSERT_EQ(send(bucket, parameters, arrival, charge), expected) << "seed " << seed << ", packet " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headgate

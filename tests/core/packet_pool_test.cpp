@@ -1,0 +1,101 @@
+#include "core/packet_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "core/shaper.hpp"
+#include "support/packet_builder.hpp"
+
+namespace headgate {
+namespace {
+
+std::vector<std::byte> pattern(std::size_t bytes, unsigned seed = 1) {
+  std::vector<std::byte> frame(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) frame[i] = std::byte(i * 31 + seed);
+  return frame;
+}
+
+std::vector<std::byte> read_back(const PacketPool& pool, PacketHandle packet) {
+  std::array<std::span<const std::byte>, kMaxFrameParts> parts;
+  std::vector<std::byte> frame;
+  const std::size_t count = pool.parts(packet, parts);
+  for (const auto& part : std::span(parts).first(count)) frame.insert(frame.end(), part.begin(), part.end());
+  return frame;
+}
+
+TEST(PacketPool, ReturnsFramesOfEveryLengthUnchanged) {
+  PacketPool pool(DataSize{1024 * 1024});
+  const std::uint32_t free = pool.free_chunks();
+  for (std::size_t length = 0; length < 2000; ++length) {
+    const std::vector<std::byte> frame = pattern(length);
+    const PacketHandle packet = pool.store(frame, {});
+    ASSERT_NE(packet, kNoPacket);
+    ASSERT_EQ(pool[packet].length, length);
+    ASSERT_EQ(read_back(pool, packet), frame) << length;
+    ASSERT_EQ(free - pool.free_chunks(), PacketPool::chunks_for(length)) << length;
+    pool.free(packet);
+    ASSERT_EQ(pool.free_chunks(), free);
+  }
+}
+
+TEST(PacketPool, HoldsTheLongestFrameInAsManyPartsAsPromised) {
+  PacketPool pool(DataSize{1024 * 1024});
+  const std::vector<std::byte> frame = pattern(65'535 + 14 + 10);
+  EXPECT_LE(PacketPool::chunks_for(frame.size()), kMaxFrameParts);
+  EXPECT_EQ(read_back(pool, pool.store(frame, {})), frame);
+}
+
+TEST(PacketPool, PutsAStrippedTagBackAfterTheMacAddresses) {
+  PacketPool pool(DataSize{1024 * 1024});
+  for (const std::size_t size : {64, 207, 208, 209, 256, 1514}) {
+    PacketBuilder builder;
+    builder.ipv4("10.0.0.1", "10.0.0.2").udp(1, 2).frame_size(size);
+    const PacketHandle packet = pool.store(builder.build(), {.tpid = 0x88a8, .tci = 0x6123});
+    EXPECT_EQ(read_back(pool, packet), builder.frame_size(size + 4).vlan(0x6123, 0x88a8).build());
+  }
+}
+
+TEST(PacketPool, RefusesWhatDoesNotFitAndStaysWhole) {
+  PacketPool pool(DataSize{10 * PacketPool::kChunkBytes});
+  EXPECT_EQ(pool.chunks(), 10u);
+  const PacketHandle first = pool.store(pattern(1514), {});
+  EXPECT_EQ(pool.free_chunks(), 3u);
+  EXPECT_EQ(pool.store(pattern(1000), {}), kNoPacket);
+  EXPECT_EQ(pool.free_chunks(), 3u);
+  const PacketHandle second = pool.store(pattern(400), {});
+  EXPECT_NE(second, kNoPacket);
+  EXPECT_EQ(pool.free_chunks(), 1u);
+  EXPECT_EQ(read_back(pool, first), pattern(1514));
+  EXPECT_EQ(read_back(pool, second), pattern(400));
+}
+
+TEST(PacketPool, KeepsPacketsApartThroughAnyStoringAndFreeing) {
+  PacketPool pool(DataSize{200 * PacketPool::kChunkBytes});
+  std::mt19937 random(7);
+  struct Held {
+    PacketHandle packet;
+    std::vector<std::byte> frame;
+  };
+  std::vector<Held> held;
+  for (unsigned step = 0; step < 20'000; ++step) {
+    if (random() % 2) {
+      const std::vector<std::byte> frame = pattern(random() % 1600, step);
+      const bool room = PacketPool::chunks_for(frame.size()) <= pool.free_chunks();
+      const PacketHandle packet = pool.store(frame, {});
+      ASSERT_EQ(packet != kNoPacket, room);
+      if (room) held.push_back({packet, frame});
+    } else if (!held.empty()) {
+      std::swap(held[random() % held.size()], held.back());
+      ASSERT_EQ(read_back(pool, held.back().packet), held.back().frame);
+      pool.free(held.back().packet);
+      held.pop_back();
+    }
+  }
+  for (const Held& each : held) pool.free(each.packet);
+  EXPECT_EQ(pool.free_chunks(), pool.chunks());
+}
+
+}  // namespace
+}  // namespace headgate
