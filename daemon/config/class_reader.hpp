@@ -1,0 +1,14 @@
+// One [[shape.class]] → ClassConfig.
+#pragma once
+
+#include <toml++/toml.h>
+
+#include "config/findings.hpp"
+#include "headgate/config.hpp"
+
+namespace headgate {
+
+// Checks all that concerns the class alone; what is wrong is reported and left at its default.
+ClassConfig read_class(const toml::table& table, Findings& findings);
+
+}  // namespace headgate

@@ -1,0 +1,137 @@
+#include "config/config_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <toml++/toml.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "config/daemon_reader.hpp"
+#include "config/findings.hpp"
+#include "config/known_keys.hpp"
+#include "config/quantity_text.hpp"
+#include "config/shape_reader.hpp"
+#include "config/syntax_error.hpp"
+#include "config/table_reader.hpp"
+
+namespace headgate {
+namespace {
+
+constexpr std::size_t kMaxFile = 1024 * 1024;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+std::string system_message(int error) {
+  return std::system_category().message(error);
+}
+
+// Returns what is wrong; empty: `text` is the file's.
+std::string read_file(const std::string& path, std::string& text) {
+  // Not blocking, so that a pipe without a writer is refused instead of waited for.
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.number() < 0) return "cannot open the file: " + system_message(errno);
+  struct stat status {};
+  if (fstat(file.number(), &status) != 0) return "cannot examine the file: " + system_message(errno);
+  if (S_ISDIR(status.st_mode)) return "this is a directory, expected a file";
+  if (!S_ISREG(status.st_mode)) return "this is not a regular file";
+  std::array<char, 16 * 1024> piece;
+  while (text.size() <= kMaxFile) {
+    const ssize_t length = read(file.number(), piece.data(), piece.size());
+    if (length < 0 && errno == EINTR) continue;
+    if (length < 0) return "cannot read the file: " + system_message(errno);
+    if (length == 0) return {};
+    text.append(piece.data(), static_cast<std::size_t>(length));
+  }
+  return "the file is larger than 1 MiB, which is no configuration";
+}
+
+void check_interfaces_differ(const std::vector<std::pair<ShapeConfig, Place>>& shapes, Findings& findings) {
+  std::map<std::pair<std::string, Direction>, std::size_t> lines;
+  for (const auto& [shape, place] : shapes) {
+    if (shape.interface.empty()) continue;
+    const auto [first, is_new] = lines.emplace(std::pair(shape.interface, shape.direction), place.line);
+    if (is_new) continue;
+    findings.add_error(place, "interface: the " + std::string(to_text(shape.direction)) + " of " +
+                                  quoted(shape.interface) + " is shaped in line " +
+                                  std::to_string(first->second) +
+                                  " already, expected its classes in one [[shape]]");
+  }
+}
+
+std::vector<ShapeConfig> read_shapes(const toml::array& tables, Findings& findings) {
+  std::vector<std::pair<ShapeConfig, Place>> shapes;
+  for (const toml::node& node : tables) {
+    const toml::table* table = node.as_table();
+    if (table == nullptr) continue;
+    shapes.emplace_back(read_shape(*table, findings), TableReader(*table, findings).place("interface"));
+  }
+  check_interfaces_differ(shapes, findings);
+  std::vector<ShapeConfig> configs;
+  for (auto& [shape, place] : shapes) configs.push_back(std::move(shape));
+  return configs;
+}
+
+Config read_config(const toml::table& root, Findings& findings) {
+  report_unknown_keys(root, TableKind::file, findings);
+  const TableReader reader(root, findings);
+  Config config;
+  if (const toml::table* daemon = reader.table("daemon", "daemon"))
+    config.daemon = read_daemon(*daemon, findings);
+  if (const toml::array* shapes = reader.tables("shape", "shape"))
+    config.shapes = read_shapes(*shapes, findings);
+  return config;
+}
+
+}  // namespace
+
+std::string ConfigError::to_string() const {
+  if (line == 0) return file + ": " + message;
+  return file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + message;
+}
+
+ConfigResult parse_config(std::string_view text, const std::string& file_name) {
+  ConfigResult result;
+  if (const auto error = check_characters(text)) {
+    result.errors.push_back({file_name, error->place.line, error->place.column, error->message});
+    return result;
+  }
+  try {
+    const toml::table root = toml::parse(text, file_name);
+    Findings findings(file_name);
+    result.config = read_config(root, findings);
+    findings.hand_over(result);
+  } catch (const toml::parse_error& exception) {
+    SyntaxError error = describe(exception, text);
+    result.errors.push_back({file_name, error.place.line, error.place.column, std::move(error.message)});
+  }
+  return result;
+}
+
+ConfigResult load_config(const std::string& path) {
+  std::string text;
+  if (std::string problem = read_file(path, text); !problem.empty()) {
+    ConfigResult result;
+    result.errors.push_back({path, 0, 0, std::move(problem)});
+    return result;
+  }
+  return parse_config(text, path);
+}
+
+}  // namespace headgate

@@ -1,0 +1,85 @@
+#include "config/names.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+namespace headgate {
+namespace {
+
+constexpr std::size_t kMaxInterfaceName = 15;  // IFNAMSIZ - 1
+constexpr std::size_t kMaxClassName = 64;
+constexpr std::size_t kMaxSocketPath = 107;  // sockaddr_un::sun_path with its NUL
+
+bool is_digit(char letter) {
+  return letter >= '0' && letter <= '9';
+}
+
+// hg, digits, and perhaps p
+bool is_own_device(std::string_view name) {
+  if (!name.starts_with("hg")) return false;
+  name.remove_prefix(2);
+  if (name.ends_with('p')) name.remove_suffix(1);
+  return !name.empty() && std::all_of(name.begin(), name.end(), is_digit);
+}
+
+bool no_part_of_interface(char letter) {
+  const auto code = static_cast<unsigned char>(letter);
+  return letter == '/' || letter == ':' || code <= 0x20 || code == 0x7f;
+}
+
+bool no_part_of_class(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) == 0 && letter != '-' && letter != '_' &&
+         letter != '.';
+}
+
+}  // namespace
+
+Reading check_interface_name(std::string_view name) {
+  if (name.empty()) return refuse("an empty text is no interface, expected a name such as \"eth0\"");
+  if (name.size() > kMaxInterfaceName) {
+    return refuse(quoted(name) + " has " + std::to_string(name.size()) +
+                  " characters, but names of interfaces have at most " + std::to_string(kMaxInterfaceName));
+  }
+  if (name == "." || name == ".." || std::any_of(name.begin(), name.end(), no_part_of_interface)) {
+    return refuse(quoted(name) + " cannot be the name of an interface, expected a name such as \"eth0\"");
+  }
+  if (name == "lo") {
+    return refuse(
+        "\"lo\" is the loopback interface, which is never shaped, expected an Ethernet interface such as "
+        "\"eth0\"");
+  }
+  if (is_own_device(name)) {
+    return refuse(quoted(name) +
+                  " is the name of a device of headgate itself, expected the interface that is to be shaped, "
+                  "such as \"eth0\"");
+  }
+  return {};
+}
+
+Reading check_class_name(std::string_view name) {
+  if (name.empty()) return refuse("an empty text is no name, expected one such as \"clients\"");
+  if (name.size() > kMaxClassName) {
+    return refuse(quoted(name) + " has " + std::to_string(name.size()) + " characters, expected at most " +
+                  std::to_string(kMaxClassName));
+  }
+  if (std::any_of(name.begin(), name.end(), no_part_of_class)) {
+    return refuse(quoted(name) + " is no name of a class, expected letters, digits, \"-\", \"_\" and \".\"");
+  }
+  return {};
+}
+
+Reading check_control_path(std::string_view path) {
+  if (!path.starts_with('/') || path.ends_with('/') || path.find('\0') != std::string_view::npos) {
+    return refuse(
+        quoted(path) +
+        " is not the absolute path of a socket, expected one such as \"/run/headgate/control.sock\"");
+  }
+  if (path.size() > kMaxSocketPath) {
+    return refuse(quoted(path) + " has " + std::to_string(path.size()) +
+                  " bytes, but the path of a socket has at most " + std::to_string(kMaxSocketPath));
+  }
+  return {};
+}
+
+}  // namespace headgate

@@ -1,0 +1,112 @@
+#include "config/shape_reader.hpp"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/choices.hpp"
+#include "config/class_reader.hpp"
+#include "config/known_keys.hpp"
+#include "config/names.hpp"
+#include "config/table_reader.hpp"
+
+namespace headgate {
+namespace {
+
+constexpr std::size_t kMaxClasses = 4096;  // a packet is tried against one after the other
+
+void read_interface(const TableReader& reader, ShapeConfig& config) {
+  if (!reader.has("interface")) {
+    reader.findings().add_error(reader.place(),
+                                "the shape has no interface, expected one such as interface = \"eth0\"");
+    return;
+  }
+  const auto name = reader.text("interface", "\"eth0\"");
+  if (name && reader.findings().add(reader.place("interface"), "interface", check_interface_name(*name))) {
+    config.interface = *name;
+  }
+}
+
+void check_names_differ(const std::vector<ClassConfig>& classes, const std::vector<TableReader>& readers,
+                        Findings& findings) {
+  std::map<std::string_view, std::size_t> lines;
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    if (classes[i].name.empty()) continue;
+    const Place place = readers[i].place("name");
+    const auto [first, is_new] = lines.emplace(classes[i].name, place.line);
+    if (is_new) continue;
+    findings.add_error(place, "name: " + quoted(classes[i].name) + " is the name of the class in line " +
+                                  std::to_string(first->second) + " already, expected another");
+  }
+}
+
+// A class without `control` leaves control traffic to the classes behind it.
+bool takes_all_of(const ClassConfig& first, const ClassConfig& second) {
+  return (first.match.empty() || first.match == second.match) && (first.control || !second.control);
+}
+
+void warn_of_idle_classes(const std::vector<ClassConfig>& classes, const std::vector<TableReader>& readers,
+                          Findings& findings) {
+  std::map<std::string_view, const ClassConfig*>
+      by_match;  // of each match the first, or the first with control
+  const auto takes_all = [&](std::string_view match, const ClassConfig& config) {
+    const auto found = by_match.find(match);
+    return found != by_match.end() && takes_all_of(*found->second, config) ? found->second : nullptr;
+  };
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const ClassConfig* earlier = takes_all("", classes[i]);
+    if (earlier == nullptr) earlier = takes_all(classes[i].match, classes[i]);
+    if (earlier != nullptr) {
+      findings.add_warning(readers[i].place(), "class " + quoted(classes[i].name) +
+                                                   " never gets a packet: the class " +
+                                                   quoted(earlier->name) + " before it takes them all");
+      continue;
+    }
+    by_match[classes[i].match] = &classes[i];
+  }
+}
+
+void read_classes(const TableReader& reader, ShapeConfig& config) {
+  Findings& findings = reader.findings();
+  const toml::array* tables = reader.tables("class", "shape.class");
+  if (!reader.has("class") || (tables != nullptr && tables->empty())) {
+    findings.add_error(
+        reader.place(),
+        "the shape has no class and would shape nothing, expected at least one [[shape.class]] below it");
+  }
+  if (tables == nullptr) return;
+  if (tables->size() > kMaxClasses) {
+    findings.add_error(reader.place("class"), "the shape has " + std::to_string(tables->size()) +
+                                                  " classes, expected at most " +
+                                                  std::to_string(kMaxClasses));
+    return;
+  }
+  const std::size_t errors_before = findings.errors();
+  std::vector<TableReader> readers;
+  for (const toml::node& node : *tables) {
+    const toml::table* table = node.as_table();
+    if (table == nullptr) continue;
+    readers.emplace_back(*table, findings);
+    config.classes.push_back(read_class(*table, findings));
+  }
+  check_names_differ(config.classes, readers, findings);
+  if (findings.errors() == errors_before) warn_of_idle_classes(config.classes, readers, findings);
+}
+
+}  // namespace
+
+ShapeConfig read_shape(const toml::table& table, Findings& findings) {
+  report_unknown_keys(table, TableKind::shape, findings);
+  const TableReader reader(table, findings);
+  ShapeConfig config;
+  read_interface(reader, config);
+  if (const auto direction = reader.text("direction", "\"egress\"")) {
+    findings.add(reader.place("direction"), "direction", read_direction(*direction, config.direction));
+  }
+  config.qdisc_bypass = reader.flag("qdisc_bypass").value_or(false);
+  read_classes(reader, config);
+  return config;
+}
+
+}  // namespace headgate

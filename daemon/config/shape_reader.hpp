@@ -1,0 +1,14 @@
+// One [[shape]] with its classes → ShapeConfig.
+#pragma once
+
+#include <toml++/toml.h>
+
+#include "config/findings.hpp"
+#include "headgate/config.hpp"
+
+namespace headgate {
+
+// Checks all that concerns the shape alone; what is wrong is reported and left at its default.
+ShapeConfig read_shape(const toml::table& table, Findings& findings);
+
+}  // namespace headgate
