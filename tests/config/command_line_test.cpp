@@ -1,0 +1,115 @@
+#include "config/command_line.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headgate {
+namespace {
+
+using Action = CommandLine::Action;
+
+CommandLine accepted(const std::vector<std::string>& arguments) {
+  const CommandLineResult result = parse_command_line(arguments);
+  EXPECT_THAT(result.errors, testing::IsEmpty());
+  return result.command_line;
+}
+
+TEST(CommandLine, WithoutArgumentsRunsTheFileOfTheSystem) {
+  const CommandLine line = accepted({});
+  EXPECT_EQ(line.action, Action::run);
+  EXPECT_EQ(line.config_path, "/etc/headgate/headgate.toml");
+  EXPECT_FALSE(line.config.has_value());
+}
+
+TEST(CommandLine, NamesTheFile) {
+  EXPECT_EQ(accepted({"--config", "a.toml"}).config_path, "a.toml");
+  EXPECT_EQ(accepted({"--config=a.toml"}).config_path, "a.toml");
+}
+
+TEST(CommandLine, NamesTheAction) {
+  EXPECT_EQ(accepted({"--check"}).action, Action::check);
+  EXPECT_EQ(accepted({"--cleanup"}).action, Action::cleanup);
+  EXPECT_EQ(accepted({"--version"}).action, Action::show_version);
+  EXPECT_EQ(accepted({"--help"}).action, Action::show_help);
+  EXPECT_EQ(accepted({"-h"}).action, Action::show_help);
+}
+
+TEST(CommandLine, ShowsHelpWhateverElseIsWrong) {
+  EXPECT_EQ(accepted({"--help", "--rate", "fast"}).action, Action::show_help);
+}
+
+TEST(CommandLine, OverridesTheFile) {
+  const CommandLine line = accepted({"--control", "/run/test.sock", "--divert", "clsact"});
+  Config config;
+  config.daemon.mark = 7;
+  line.apply_to(config);
+  EXPECT_EQ(config.daemon.control, "/run/test.sock");
+  EXPECT_EQ(config.daemon.divert, DivertMethod::clsact);
+  EXPECT_EQ(config.daemon.mark, 7U);
+}
+
+TEST(CommandLine, LeavesTheFileAsItIsWithoutOverrides) {
+  Config config;
+  config.daemon.control = "/run/of-the-file.sock";
+  config.daemon.divert = DivertMethod::tcx;
+  const Config before = config;
+  accepted({}).apply_to(config);
+  EXPECT_EQ(config, before);
+}
+
+TEST(CommandLine, DescribesAShapeWithDefaults) {
+  const CommandLine line = accepted({"--interface", "eth0", "--rate", "1000pps"});
+  ASSERT_TRUE(line.config.has_value());
+  ClassConfig expected;
+  expected.name = "default";
+  expected.rate.packets = PacketRate{1000};
+  expected.queue.packets = 100;
+  EXPECT_EQ(line.config->shapes, (std::vector{ShapeConfig{"eth0", Direction::egress, false, {expected}}}));
+  EXPECT_EQ(line.config->daemon, DaemonConfig{});
+}
+
+TEST(CommandLine, DescribesAShapeInFull) {
+  const CommandLine line = accepted(
+      {"--interface", "eth0",     "--direction", "egress",    "--match",        "udp port 53", "--key",
+       "vlan",        "--key",    "dst/24,64",   "--rate",    "1000pps",        "--rate",      "20mbit",
+       "--burst",     "10p",      "--burst",     "15kb",      "--queue",        "50ms",        "--queue",
+       "64kb",        "--divert", "tcx",         "--control", "/run/test.sock", "--check"});
+  EXPECT_EQ(line.action, Action::check);
+  ASSERT_TRUE(line.config.has_value());
+  ClassConfig expected;
+  expected.name = "default";
+  expected.match = "udp port 53";
+  expected.key = {
+      .destination_address = true, .vlan = true, .destination_prefix_v4 = 24, .destination_prefix_v6 = 64};
+  expected.rate = {PacketRate{1000}, BitRate{20'000'000}};
+  expected.burst = {10, DataSize{15 * 1024}};
+  expected.queue = {std::nullopt, DataSize{64 * 1024}, std::chrono::milliseconds(50)};
+  EXPECT_EQ(line.config->shapes, (std::vector{ShapeConfig{"eth0", Direction::egress, false, {expected}}}));
+  EXPECT_EQ(line.config->daemon.divert, DivertMethod::tcx);
+  EXPECT_EQ(line.config->daemon.control, "/run/test.sock");
+}
+
+TEST(CommandLine, WarnsOfBytesPerSecond) {
+  const CommandLineResult result = parse_command_line({"--interface", "eth0", "--rate", "1mbps"});
+  EXPECT_TRUE(result.ok());
+  EXPECT_THAT(result.warnings,
+              testing::ElementsAre("--rate: \"1mbps\" is in bytes per second, as in tc: 8mbit; for "
+                                   "bits per second write \"1mbit\""));
+}
+
+TEST(CommandLineHelp, NamesEveryOptionAndFitsATerminal) {
+  const std::string help = command_line_help();
+  for (const auto* option :
+       {"--config", "--check", "--cleanup", "--control", "--divert", "--version", "--help", "--interface",
+        "--direction", "--match", "--key", "--rate", "--burst", "--queue"}) {
+    EXPECT_THAT(help, testing::HasSubstr(option));
+  }
+  for (std::size_t begin = 0; begin < help.size();) {
+    const std::size_t end = help.find('\n', begin);
+    EXPECT_LE(end - begin, 80U) << help.substr(begin, end - begin);
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+}  // namespace headgate

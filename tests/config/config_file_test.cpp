@@ -1,0 +1,287 @@
+#include "config/config_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace headgate {
+namespace {
+
+using std::chrono::milliseconds;
+
+Config accepted(std::string_view text) {
+  const ConfigResult result = parse_config(text, "test.toml");
+  for (const ConfigError& error : result.errors) ADD_FAILURE() << error.to_string();
+  return result.config;
+}
+
+std::vector<std::string> warnings_of(std::string_view text) {
+  const ConfigResult result = parse_config(text, "test.toml");
+  for (const ConfigError& error : result.errors) ADD_FAILURE() << error.to_string();
+  std::vector<std::string> lines;
+  for (const ConfigWarning& warning : result.warnings) lines.push_back(warning.to_string());
+  return lines;
+}
+
+// A file in a directory of its own, both gone at the end.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(std::string_view content) {
+    std::string pattern = testing::TempDir() + "headgate-XXXXXX";
+    directory_ = mkdtemp(pattern.data());
+    std::ofstream(path()) << content;
+  }
+  ~TemporaryFile() { std::filesystem::remove_all(directory_); }
+  std::string directory() const { return directory_; }
+  std::string path() const { return directory_ + "/headgate.toml"; }
+
+ private:
+  std::string directory_;
+};
+
+TEST(ConfigFile, WithoutShapesIsValid) {
+  EXPECT_EQ(accepted(""), Config{});
+  EXPECT_EQ(accepted("# nothing yet\n"), Config{});
+  EXPECT_EQ(accepted("[daemon]\n"), Config{});
+  EXPECT_EQ(accepted("shape = []\n"), Config{});
+}
+
+TEST(ConfigFile, FillsInDefaults) {
+  const Config config = accepted(R"(
+[[shape]]
+interface = "eth0"
+  [[shape.class]]
+  name = "clients"
+  rate = "1000pps"
+)");
+  EXPECT_EQ(config.daemon, DaemonConfig{});
+  ASSERT_EQ(config.shapes.size(), 1U);
+  ClassConfig expected;
+  expected.name = "clients";
+  expected.rate.packets = PacketRate{1000};
+  expected.queue.packets = 100;
+  EXPECT_EQ(config.shapes[0], (ShapeConfig{"eth0", Direction::egress, false, {expected}}));
+}
+
+TEST(ConfigFile, ReadsEveryKey) {
+  const Config config = accepted(R"(
+[daemon]
+divert = "clsact"
+mark = 0x10
+memory = "128mb"
+max_flows = 1000
+idle = "5s"
+control = "/run/other.sock"
+
+[[shape]]
+interface = "eth0"
+direction = "egress"
+qdisc_bypass = true
+
+  [[shape.class]]
+  name = "dns"
+  match = "udp port 53"
+  bypass = true
+  control = true
+
+  [[shape.class]]
+  name = "clients"
+  match = "net 10.0.0.0/8"
+  key = ["vlan", "dst/24,64"]
+  rate = ["1000pps", "20mbit"]
+  burst = ["10p", "15kb"]
+  queue = ["100p", "64kb", "50ms"]
+
+[[shape]]
+interface = "eth1.7"
+class = [{ name = "all", rate = "1pps", bypass = false }]
+)");
+  EXPECT_EQ(config.daemon, (DaemonConfig{DivertMethod::clsact, 0x10, DataSize{128U << 20}, 1000,
+                                         std::chrono::seconds(5), "/run/other.sock"}));
+  ASSERT_EQ(config.shapes.size(), 2U);
+  EXPECT_TRUE(config.shapes[0].qdisc_bypass);
+  ASSERT_EQ(config.shapes[0].classes.size(), 2U);
+  ClassConfig dns;
+  dns.name = "dns";
+  dns.match = "udp port 53";
+  dns.bypass = true;
+  dns.control = true;
+  EXPECT_EQ(config.shapes[0].classes[0], dns);
+  ClassConfig clients;
+  clients.name = "clients";
+  clients.match = "net 10.0.0.0/8";
+  clients.key = {
+      .destination_address = true, .vlan = true, .destination_prefix_v4 = 24, .destination_prefix_v6 = 64};
+  clients.rate = {PacketRate{1000}, BitRate{20'000'000}};
+  clients.burst = {10, DataSize{15 * 1024}};
+  clients.queue = {100, DataSize{64 * 1024}, milliseconds(50)};
+  EXPECT_EQ(config.shapes[0].classes[1], clients);
+  EXPECT_EQ(config.shapes[1].interface, "eth1.7");
+  EXPECT_EQ(config.shapes[1].classes.at(0).name, "all");
+}
+
+TEST(ConfigFile, DropsTheDefaultCapacityOnceOneIsGiven) {
+  const Config config = accepted(
+      "[[shape]]\ninterface = \"eth0\"\nclass = [{ name = \"a\", rate = \"1mbit\", queue = \"50ms\" }]\n");
+  EXPECT_EQ(config.shapes.at(0).classes.at(0).queue,
+            (QueueCapacity{std::nullopt, std::nullopt, milliseconds(50)}));
+}
+
+TEST(ConfigFile, TakesByteOrderMarkAndWindowsLineEnds) {
+  const Config config = accepted("\xef\xbb\xbf[daemon]\r\nmark = 7\r\n");
+  EXPECT_EQ(config.daemon.mark, 7U);
+}
+
+TEST(ConfigFile, TakesTheSameClassNameInTwoShapes) {
+  accepted(R"(shape = [{ interface = "eth0", class = [{ name = "a", rate = "1pps" }] },
+                       { interface = "eth1", class = [{ name = "a", rate = "1pps" }] }])");
+}
+
+TEST(ConfigFile, TakesTheBoundsThemselves) {
+  accepted("[daemon]\nmark = 1\nmax_flows = 1\nmemory = \"1mb\"\nidle = \"1ms\"\ncontrol = \"/c\"\n");
+  const Config config = accepted(
+      "[daemon]\nmark = 0xffffffff\nmax_flows = 16777216\nmemory = \"64gb\"\nidle = \"86400s\"\ncontrol = "
+      "\"/" +
+      std::string(106, 'c') + "\"\n");
+  EXPECT_EQ(config.daemon.mark, 0xffffffffU);
+  accepted("shape = [{ interface = \"fifteen_letters\", class = [{ name = \"" + std::string(64, 'n') +
+           "\", rate = \"1pps\" }] }]\n");
+}
+
+TEST(ConfigFile, TakesInterfacesThatOnlyLookLikeOurs) {
+  for (const auto* name : {"hg", "hgp", "hg0q", "hgx0", "xhg0", "loop", "lo0"}) {
+    accepted("shape = [{ interface = \"" + std::string(name) +
+             "\", class = [{ name = \"a\", rate = \"1pps\" }] }]\n");
+  }
+}
+
+TEST(ConfigFile, WarnsOfBytesPerSecond) {
+  EXPECT_THAT(warnings_of("[[shape]]\ninterface = \"eth0\"\nclass = [{ name = \"a\", rate = \"1mbps\" }]\n"),
+              testing::ElementsAre(
+                  "test.toml:3:31: rate: \"1mbps\" is in bytes per second, as in tc: 8mbit; for bits "
+                  "per second write \"1mbit\""));
+}
+
+constexpr char kOrder[] = R"([[shape]]
+interface = "eth0"
+  [[shape.class]]
+  name = "first"
+  %FIRST%
+  rate = "1000pps"
+  [[shape.class]]
+  name = "second"
+  %SECOND%
+  rate = "1000pps"
+)";
+
+std::vector<std::string> warnings_of_order(const std::string& first, const std::string& second) {
+  std::string text = kOrder;
+  text.replace(text.find("%FIRST%"), 7, first);
+  text.replace(text.find("%SECOND%"), 8, second);
+  return warnings_of(text);
+}
+
+TEST(ConfigFile, WarnsOfAClassThatNeverGetsAPacket) {
+  const auto warning = testing::ElementsAre(
+      "test.toml:7:3: class \"second\" never gets a packet: the class \"first\" before it takes them all");
+  EXPECT_THAT(warnings_of_order("", "match = \"udp\""), warning);
+  EXPECT_THAT(warnings_of_order("", ""), warning);
+  EXPECT_THAT(warnings_of_order("match = \"udp\"", "match = \"udp\""), warning);
+  EXPECT_THAT(warnings_of_order("control = true", "control = true"), warning);
+}
+
+TEST(ConfigFile, DoesNotWarnOfAClassThatGetsPackets) {
+  EXPECT_THAT(warnings_of_order("match = \"udp\"", ""), testing::IsEmpty());
+  EXPECT_THAT(warnings_of_order("match = \"udp\"", "match = \"tcp\""), testing::IsEmpty());
+  EXPECT_THAT(warnings_of_order("", "control = true"), testing::IsEmpty()) << "control traffic is left to it";
+}
+
+TEST(ConfigFile, IsLoadedFromDisk) {
+  const TemporaryFile file("[daemon]\nmark = 9\n");
+  const ConfigResult result = load_config(file.path());
+  EXPECT_TRUE(result.ok());
+  EXPECT_EQ(result.config.daemon.mark, 9U);
+}
+
+TEST(ConfigFile, ThatIsMissingIsAnErrorWithoutAPlace) {
+  const TemporaryFile file("");
+  const ConfigResult result = load_config(file.directory() + "/none.toml");
+  ASSERT_EQ(result.errors.size(), 1U);
+  EXPECT_EQ(result.errors[0].to_string(),
+            file.directory() + "/none.toml: cannot open the file: No such file or directory");
+}
+
+TEST(ConfigFile, ThatIsADirectoryIsRefused) {
+  const TemporaryFile file("");
+  const ConfigResult result = load_config(file.directory());
+  ASSERT_EQ(result.errors.size(), 1U);
+  EXPECT_EQ(result.errors[0].message, "this is a directory, expected a file");
+}
+
+TEST(ConfigFile, ThatIsAPipeIsNotWaitedFor) {
+  const TemporaryFile file("");
+  const std::string pipe = file.directory() + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const ConfigResult result = load_config(pipe);
+  ASSERT_EQ(result.errors.size(), 1U);
+  EXPECT_EQ(result.errors[0].message, "this is not a regular file");
+}
+
+TEST(ConfigFile, ThatMayNotBeReadIsRefused) {
+  const TemporaryFile file("[daemon]\n");
+  ASSERT_EQ(chmod(file.path().c_str(), 0), 0);
+  const uid_t user = geteuid();
+  const bool root = user == 0;  // who may read every file
+  if (root) {
+    ASSERT_EQ(seteuid(65'534), 0);
+  }
+  const ConfigResult result = load_config(file.path());
+  if (root) {
+    ASSERT_EQ(seteuid(user), 0);
+  }
+  ASSERT_EQ(result.errors.size(), 1U);
+  EXPECT_EQ(result.errors[0].message, "cannot open the file: Permission denied");
+}
+
+TEST(ConfigFile, OfMoreThanAMebibyteIsRefused) {
+  const TemporaryFile largest(std::string(1024 * 1024, '\n'));
+  EXPECT_TRUE(load_config(largest.path()).ok());
+  const TemporaryFile larger(std::string(1024 * 1024 + 1, '\n'));
+  const ConfigResult result = load_config(larger.path());
+  ASSERT_EQ(result.errors.size(), 1U);
+  EXPECT_EQ(result.errors[0].message, "the file is larger than 1 MiB, which is no configuration");
+}
+
+std::string example_text() {
+  std::ifstream file(EXAMPLE_CONFIGURATION);
+  std::stringstream content;
+  content << file.rdbuf();
+  EXPECT_GT(content.str().size(), 100U) << "cannot read " EXAMPLE_CONFIGURATION;
+  return content.str();
+}
+
+TEST(ExampleConfiguration, ShapesNothingUntilEdited) {
+  EXPECT_EQ(accepted(example_text()), Config{});
+}
+
+// Comments begin with "# ", configuration that is commented out with "#" alone.
+TEST(ExampleConfiguration, IsValidWhereItIsCommentedOut) {
+  std::istringstream lines(example_text());
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    const bool commented_out = line.size() > 1 && line[0] == '#' && line[1] != ' ';
+    text += (commented_out ? line.substr(1) : line) + "\n";
+  }
+  const Config config = accepted(text);
+  EXPECT_GE(config.shapes.size(), 1U);
+  EXPECT_THAT(warnings_of(text), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace headgate

@@ -1,0 +1,39 @@
+#include "config/suggestion.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace headgate {
+namespace {
+
+constexpr auto kWords = std::to_array<std::string_view>({"egress", "ingress", "rate", "burst", "src-dst"});
+
+TEST(Suggestion, FindsAWordWithASlip) {
+  EXPECT_EQ(nearest_word("egres", kWords), "egress");
+  EXPECT_EQ(nearest_word("ratte", kWords), "rate");
+  EXPECT_EQ(nearest_word("brust", kWords), "burst") << "swapped neighbours are one slip";
+  EXPECT_EQ(nearest_word("src_dst", kWords), "src-dst");
+}
+
+TEST(Suggestion, DoesNotMindCapitals) {
+  EXPECT_EQ(nearest_word("RATE", kWords), "rate");
+}
+
+TEST(Suggestion, PrefersTheNearest) {
+  EXPECT_EQ(nearest_word("ingres", kWords), "ingress");
+}
+
+TEST(Suggestion, FindsNothingFarOff) {
+  EXPECT_EQ(nearest_word("colour", kWords), std::nullopt);
+  EXPECT_EQ(nearest_word("", kWords), std::nullopt);
+  EXPECT_EQ(nearest_word(std::string(100'000, 'r'), kWords), std::nullopt);
+}
+
+TEST(Suggestion, ListsAllWordsWhenNoneIsNear) {
+  EXPECT_EQ(suggest("colour", kWords), R"(expected "egress", "ingress", "rate", "burst" or "src-dst")");
+  EXPECT_EQ(suggest("rat", kWords), R"(did you mean "rate"?)");
+}
+
+}  // namespace
+}  // namespace headgate
