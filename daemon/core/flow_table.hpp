@@ -58,12 +58,13 @@ class FlowTable {
   std::uint32_t numbers() const { return never_used_; }
   bool in_use(FlowNumber flow) const { return records_[flow].class_slot != kFree; }
 
-  // Moves the hand over `looks` records and erases those that may go, after `forgotten(record)`.
+  // Moves the hand over `looks` records and erases, after `forgotten(record)`, those that were last used by `idle_since`,
+  // have no packet waiting and a bucket that treats every packet from `new_since` on as a new one would.
   template <typename Forgotten>
-  void expire(std::uint32_t looks, Instant now, Duration idle, Forgotten forgotten) {
+  void expire(std::uint32_t looks, Instant idle_since, Instant new_since, Forgotten forgotten) {
     for (looks = looks < never_used_ ? looks : never_used_; looks > 0; --looks) {
       hand_ = hand_ + 1 < never_used_ ? hand_ + 1 : 0;
-      if (!may_go(records_[hand_], now, idle)) continue;
+      if (!may_go(records_[hand_], idle_since, new_since)) continue;
       forgotten(records_[hand_]);
       erase(hand_);
     }
@@ -78,9 +79,9 @@ class FlowTable {
   static_assert(sizeof(FlowRecord) + 2 * sizeof(Slot) <= 128);
   static constexpr std::uint16_t kFree = 0xffff;  // as class_slot
 
-  static bool may_go(const FlowRecord& record, Instant now, Duration idle) {
-    return record.class_slot != kFree && record.backlog == kNoBacklog && now - record.last_used >= idle &&
-           record.bucket.as_new(now);
+  static bool may_go(const FlowRecord& record, Instant idle_since, Instant new_since) {
+    return record.class_slot != kFree && record.backlog == kNoBacklog && record.last_used <= idle_since &&
+           record.bucket.as_new(new_since);
   }
   std::uint32_t home(std::uint32_t hash) const {
     return static_cast<std::uint32_t>(std::uint64_t{hash} * slots_.size() >> 32);

@@ -89,7 +89,9 @@ void Shaper::State::admit(const ArrivingPacket& packet, Instant now) {
 
 void Shaper::State::expire_flows(std::uint32_t looks, Instant now) {
   if (outstanding != 0) return;  // complete() will look for the flows of these packets
-  flows.expire(looks, now, idle, [this](const FlowRecord& record) { --classes[record.class_slot]->flows; });
+  // No packet leaves before now - kMaxCatchUp any more, even if it was captured earlier.
+  flows.expire(looks, now - idle, now - kMaxCatchUp,
+               [this](const FlowRecord& record) { --classes[record.class_slot]->flows; });
 }
 
 FlowNumber Shaper::State::find_or_add_flow(const ArrivingPacket& packet, Instant now) {
