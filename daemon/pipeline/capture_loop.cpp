@@ -10,8 +10,9 @@ namespace {
 constexpr Duration kUnhealthyRecheck = std::chrono::milliseconds(100);
 }  // namespace
 
-CaptureLoop::CaptureLoop(PacketSource& source, HandOff& hand_off, Waiter& drain_waiter, DeadManSwitch& dead_man_switch,
-                         const DrainHealth& drain_health, Clock& clock, std::shared_ptr<const Classifier> classifier)
+CaptureLoop::CaptureLoop(PacketSource& source, HandOff& hand_off, Waiter& drain_waiter,
+                         DeadManSwitch& dead_man_switch, const DrainHealth& drain_health, Clock& clock,
+                         std::shared_ptr<const Classifier> classifier)
     : source_(source),
       hand_off_(hand_off),
       drain_waiter_(drain_waiter),
@@ -74,11 +75,12 @@ void CaptureLoop::hand_over(const CapturedFrame& captured, Instant now) {
   entry->kind = HandOffEntry::Kind::packet;
   entry->slot = captured.slot;
   entry->clipped = captured.frame.size() < captured.wire_length;
-  entry->packet = ArrivingPacket{.frame = captured.frame,
-                                 .arrival = now,
-                                 .charged_bytes = captured.wire_length + (captured.vlan_tpid != 0 ? kTagBytes : 0),
-                                 .vlan_tpid = captured.vlan_tpid,
-                                 .vlan_tci = captured.vlan_tci};
+  entry->packet =
+      ArrivingPacket{.frame = captured.frame,
+                     .arrival = now,
+                     .charged_bytes = captured.wire_length + (captured.vlan_tpid != 0 ? kTagBytes : 0),
+                     .vlan_tpid = captured.vlan_tpid,
+                     .vlan_tci = captured.vlan_tci};
   classifier_->classify(entry->packet);
 }
 
@@ -104,7 +106,8 @@ void CaptureLoop::note_drain_progress(Instant now) {
   progress_time_ = now;
 }
 
-// Unhealthy: a due packet has been unsent, or handed-over entries have lain untouched, for DrainHealth::kPatience.
+// Unhealthy: a due packet has been unsent, or handed-over entries have lain untouched, for
+// DrainHealth::kPatience.
 bool CaptureLoop::drain_healthy(Instant now) const {
   return now - progress_time_ <= DrainHealth::kPatience && !drain_health_.overdue(now);
 }

@@ -1,5 +1,6 @@
-// The capture thread: reads frames, classifies them, hands them to the drain thread, and tells the dead-man switch
-// that somebody reads. It owns no packet: a frame stays in its capture slot until the drain thread gives the slot back.
+// The capture thread: reads frames, classifies them, hands them to the drain thread, and tells the dead-man
+// switch that somebody reads. It owns no packet: a frame stays in its capture slot until the drain thread
+// gives the slot back.
 //
 // run() on the capture thread; everything else from any thread.
 #pragma once
@@ -31,7 +32,8 @@ class CaptureLoop {
 
  private:
   static constexpr std::size_t kBatch = 64;
-  // Frames in one reading from which on the next empty look naps: below, a packet's delay counts more than the poll.
+  // Frames in one reading from which on the next empty look naps: below, a packet's delay counts more than
+  // the poll.
   static constexpr std::size_t kBusyBatch = 8;
 
   void read_until_stopped();

@@ -34,7 +34,8 @@ void DrainLoop::run() {
   run_requests();
 }
 
-// Admits one batch of hand-overs. Frames that go on unshaped are staged, and the slots of all are noted to give back.
+// Admits one batch of hand-overs. Frames that go on unshaped are staged, and the slots of all are noted to
+// give back.
 bool DrainLoop::take_hand_overs() {
   const std::span<HandOffEntry> entries = hand_off_.peek(kBatch);
   if (entries.empty()) return false;
@@ -142,7 +143,8 @@ void DrainLoop::publish_next_due(std::optional<Instant> next) {
                          std::memory_order_relaxed);
 }
 
-// prepare() comes before the last look for work, so that a hand-over or request in between is not slept through.
+// prepare() comes before the last look for work, so that a hand-over or request in between is not slept
+// through.
 void DrainLoop::sleep_until(std::optional<Instant> next) {
   waiter_.prepare();
   if (!hand_off_.empty() || has_requests_.load(std::memory_order_seq_cst)) {

@@ -1,5 +1,6 @@
-// The drain thread: admits what the capture thread hands over, sends what is due, and sleeps until the next packet is
-// due, a hand-over or a request. It alone owns the shaper, so nothing on a packet's way takes a lock.
+// The drain thread: admits what the capture thread hands over, sends what is due, and sleeps until the next
+// packet is due, a hand-over or a request. It alone owns the shaper, so nothing on a packet's way takes a
+// lock.
 //
 // run() on the drain thread; call() and health() from any thread.
 #pragma once
@@ -21,15 +22,15 @@ namespace headgate {
 
 class DrainLoop {
  public:
-  DrainLoop(HandOff& hand_off, PacketSource& source, PacketSink& sink, Waiter& waiter, Clock& clock, Shaper& shaper,
-            std::shared_ptr<const Classifier> classifier);
+  DrainLoop(HandOff& hand_off, PacketSource& source, PacketSink& sink, Waiter& waiter, Clock& clock,
+            Shaper& shaper, std::shared_ptr<const Classifier> classifier);
 
-  // Until the capture thread's `end`; then sends what is queued, unpaced, for at most kStopTime, counts the rest as
-  // dropped (stop), and returns.
+  // Until the capture thread's `end`; then sends what is queued, unpaced, for at most kStopTime, counts the
+  // rest as dropped (stop), and returns.
   void run();
 
-  // Runs `request` in the drain thread between two batches and waits for it at most `patience`. False: not run in that
-  // time (it may still run later, so it must own what it touches) or the loop has ended.
+  // Runs `request` in the drain thread between two batches and waits for it at most `patience`. False: not
+  // run in that time (it may still run later, so it must own what it touches) or the loop has ended.
   using Request = std::function<void(Shaper& shaper, PacketSink& sink, Instant now)>;
   bool call(Request request, Duration patience);
 

@@ -15,8 +15,9 @@
 
 namespace headgate {
 
-// New classes on their way through both threads: the capture thread classifies by them from the next frame on, and the
-// drain thread puts them in force when it meets this entry behind the last frame classified by the old ones.
+// New classes on their way through both threads: the capture thread classifies by them from the next frame
+// on, and the drain thread puts them in force when it meets this entry behind the last frame classified by
+// the old ones.
 struct Reconfiguration {
   std::shared_ptr<const Classifier> classifier;
   std::promise<void> done;  // set by the drain thread; holds the exception when memory ran out

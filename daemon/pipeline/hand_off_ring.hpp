@@ -1,8 +1,8 @@
 // One producer (capture thread), one consumer (drain thread), a fixed number of entries, no locks.
 //
-// Entries are written and read in place. The producer may stage several and publish them at once; the consumer looks at
-// a run of them and consumes the run at once: two shared cache lines change hands per batch, not per packet.
-// The capacity covers all capture slots, so a correct pipeline never finds it full.
+// Entries are written and read in place. The producer may stage several and publish them at once; the
+// consumer looks at a run of them and consumes the run at once: two shared cache lines change hands per
+// batch, not per packet. The capacity covers all capture slots, so a correct pipeline never finds it full.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace headgate {
 template <typename Entry>
 class HandOffRing {
  public:
-  explicit HandOffRing(std::size_t capacity) : entries_(std::bit_ceil(capacity)), mask_(entries_.size() - 1) {}
+  explicit HandOffRing(std::size_t capacity)
+      : entries_(std::bit_ceil(capacity)), mask_(entries_.size() - 1) {}
 
   // Producer. Room for another entry, or null when the ring is full.
   Entry* stage() {
@@ -56,8 +57,8 @@ class HandOffRing {
 
   std::vector<Entry> entries_;
   const std::size_t mask_;
-  alignas(kCacheLine) std::size_t staged_ = 0;      // producer's
-  std::size_t known_consumed_ = 0;                  // producer's
+  alignas(kCacheLine) std::size_t staged_ = 0;  // producer's
+  std::size_t known_consumed_ = 0;              // producer's
   alignas(kCacheLine) std::atomic<std::size_t> published_{0};
   alignas(kCacheLine) std::atomic<std::size_t> consumed_{0};
 };

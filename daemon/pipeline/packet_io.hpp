@@ -14,8 +14,8 @@ namespace headgate {
 struct CapturedFrame {
   std::span<const std::byte> frame;  // what was captured; shorter than wire_length when clipped
   std::uint32_t wire_length = 0;
-  std::uint32_t slot = 0;            // for give_back()
-  std::uint16_t vlan_tpid = 0;       // the tag that the kernel stripped; 0: none
+  std::uint32_t slot = 0;       // for give_back()
+  std::uint16_t vlan_tpid = 0;  // the tag that the kernel stripped; 0: none
   std::uint16_t vlan_tci = 0;
 };
 
@@ -23,11 +23,12 @@ class PacketSource {
  public:
   virtual ~PacketSource() = default;
 
-  // Capture thread. Fills `out` with frames that have arrived, oldest first; 0 when there are none. Never blocks.
+  // Capture thread. Fills `out` with frames that have arrived, oldest first; 0 when there are none. Never
+  // blocks.
   virtual std::size_t receive(std::span<CapturedFrame> out) = 0;
 
-  // Capture thread. Blocks until a frame has arrived, interrupt() is called, or `timeout` is over (none: no limit).
-  // Throws std::system_error when the source is gone for good; a device that is down is not an error.
+  // Capture thread. Blocks until a frame has arrived, interrupt() is called, or `timeout` is over (none: no
+  // limit). Throws std::system_error when the source is gone for good; a device that is down is not an error.
   virtual void wait(std::optional<Duration> timeout) = 0;
 
   // Any thread. Makes the present or next wait() return.
@@ -49,8 +50,8 @@ class PacketSink {
  public:
   virtual ~PacketSink() = default;
 
-  // Drain thread. Tries to send the frames in order. Sets sent[i] for each; false means it was given up after the
-  // bounded retry. Never throws for a device that is down or gone: its frames are simply not sent.
+  // Drain thread. Tries to send the frames in order. Sets sent[i] for each; false means it was given up after
+  // the bounded retry. Never throws for a device that is down or gone: its frames are simply not sent.
   virtual void send(std::span<const OutgoingFrame> frames, std::span<bool> sent) = 0;
 };
 
@@ -58,8 +59,8 @@ class PacketSink {
 class DeadManSwitch {
  public:
   virtual ~DeadManSwitch() = default;
-  // Capture thread: "packets are being read". While this is not called for 500 ms with packets waiting, the kernel
-  // lets packets pass unshaped.
+  // Capture thread: "packets are being read". While this is not called for 500 ms with packets waiting, the
+  // kernel lets packets pass unshaped.
   virtual void reset() = 0;
 };
 

@@ -1,0 +1,255 @@
+#include "daemon.hpp"
+
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+#include "config/config_file.hpp"
+#include "log.hpp"
+#include "version.hpp"
+
+namespace headgate {
+
+namespace {
+
+// Threads are looked at, and systemd's watchdog fed, once in this time.
+constexpr auto kTick = std::chrono::seconds(1);
+
+int checked(const char* attempt, int result) {
+  if (result < 0) throw std::system_error(errno, std::generic_category(), attempt);
+  return result;
+}
+
+FileDescriptor open_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  return FileDescriptor(checked("signalfd", signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC)));
+}
+
+FileDescriptor open_ticker() {
+  FileDescriptor ticker(
+      checked("timerfd_create", timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)));
+  itimerspec period{};
+  period.it_interval.tv_sec = period.it_value.tv_sec = kTick.count();
+  checked("timerfd_settime", timerfd_settime(ticker.get(), 0, &period, nullptr));
+  return ticker;
+}
+
+bool same_shape(const ShapeConfig& a, const ShapeConfig& b) {
+  return a.interface == b.interface && a.direction == b.direction;
+}
+
+// Settings that the running daemon keeps, because its devices, memory or sockets were made by them.
+std::vector<std::string> fixed_settings_changed(const DaemonConfig& now, const DaemonConfig& next) {
+  std::vector<std::string> names;
+  if (now.divert != next.divert) names.emplace_back("divert");
+  if (now.mark != next.mark) names.emplace_back("mark");
+  if (now.memory != next.memory) names.emplace_back("memory");
+  if (now.max_flows != next.max_flows) names.emplace_back("max_flows");
+  if (now.idle != next.idle) names.emplace_back("idle");
+  if (now.control != next.control) names.emplace_back("control");
+  return names;
+}
+
+}  // namespace
+
+Daemon::Daemon(Config config, std::string config_path)
+    : config_(std::move(config)), config_path_(std::move(config_path)), started_(MonotonicClock().now()) {
+  // First, so that a second daemon on the same socket is refused before it touches any device.
+  control_socket_.emplace(config_.daemon.control,
+                          [this](std::string_view line) { return handle_request(line, *this); });
+  signals_ = open_signals();
+  ticker_ = open_ticker();
+  events_ = FileDescriptor(checked("epoll_create1", epoll_create1(EPOLL_CLOEXEC)));
+  for (const int descriptor :
+       {signals_.get(), ticker_.get(), link_monitor_.descriptor(), control_socket_->descriptor()}) {
+    epoll_event event{.events = EPOLLIN, .data = {.fd = descriptor}};
+    checked("epoll_ctl", epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event));
+  }
+  for (const ShapeConfig& shape : config_.shapes) shapes_.push_back(make_shape(shape));
+  for (const auto& shape : shapes_) shape->start();
+}
+
+Daemon::~Daemon() = default;
+
+std::unique_ptr<Shape> Daemon::make_shape(const ShapeConfig& config) const {
+  return std::make_unique<Shape>(config_.daemon, config, [](const std::string& line) { log_warning(line); });
+}
+
+void Daemon::run() {
+  for (const auto& shape : shapes_) log_info("shaping " + shape->title());
+  if (shapes_.empty()) log_info("shapes nothing: no [[shape]] in the configuration");
+  service_manager_.ready(status_line());
+  while (!stopping_) wait_for_events();
+  service_manager_.stopping();
+  log_info("stopping: what is queued is sent");
+  for (const auto& shape : shapes_) shape->stop();
+  shapes_.clear();
+  control_socket_.reset();
+}
+
+void Daemon::wait_for_events() {
+  std::array<epoll_event, 8> events;
+  const int count = epoll_wait(events_.get(), events.data(), events.size(), -1);
+  if (count < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "epoll_wait");
+  for (int i = 0; i < count; ++i) {
+    const int descriptor = events[i].data.fd;
+    if (descriptor == signals_.get()) handle_signal();
+    if (descriptor == ticker_.get()) tick();
+    if (descriptor == link_monitor_.descriptor()) handle_links();
+    if (descriptor == control_socket_->descriptor()) control_socket_->dispatch();
+  }
+}
+
+void Daemon::handle_signal() {
+  signalfd_siginfo signal{};
+  if (read(signals_.get(), &signal, sizeof signal) != sizeof signal) return;
+  if (signal.ssi_signo != SIGHUP) {
+    stopping_ = true;
+    return;
+  }
+  const ReloadResult result = reload();
+  for (const std::string& message : result.messages) {
+    if (result.ok) {
+      log_info(message);
+    } else {
+      log_error(message);
+    }
+  }
+  if (!result.ok) log_error("not reloaded: the configuration in force is unchanged");
+}
+
+void Daemon::handle_links() {
+  link_monitor_.dispatch(
+      [this](const Link& link) {
+        for (const auto& shape : shapes_) shape->link_changed(link);
+      },
+      [this](const Link& link) {
+        for (const auto& shape : shapes_) shape->link_deleted(link);
+      },
+      [this] {
+        for (const auto& shape : shapes_) shape->recheck_links();
+      });
+}
+
+void Daemon::tick() {
+  std::uint64_t expirations = 0;
+  if (read(ticker_.get(), &expirations, sizeof expirations) < 0) return;
+  bool progress = true;
+  for (const auto& shape : shapes_) progress = shape->check_progress() && progress;
+  service_manager_.status(status_line());
+  if (progress) service_manager_.feed_watchdog();
+}
+
+std::string Daemon::status_line() const {
+  if (shapes_.empty()) return "shapes nothing";
+  std::string line;
+  for (const auto& shape : shapes_) {
+    if (!line.empty()) line += "; ";
+    line += shape->diverting() ? "shaping " + shape->title() : shape->title() + " open: " + shape->state();
+  }
+  return line;
+}
+
+Shape* Daemon::find(const ShapeConfig& config) const {
+  const auto found = std::find_if(shapes_.begin(), shapes_.end(), [&config](const auto& shape) {
+    return same_shape(shape->config(), config);
+  });
+  return found == shapes_.end() ? nullptr : found->get();
+}
+
+DaemonStatus Daemon::status() {
+  DaemonStatus status{.version = kVersion,
+                      .config_path = config_path_,
+                      .pid = getpid(),
+                      .uptime = MonotonicClock().now() - started_};
+  for (const auto& shape : shapes_) status.shapes.push_back(shape->statistics());
+  return status;
+}
+
+std::optional<std::vector<FlowStatistics>> Daemon::flows(const FlowsQuery& query) {
+  Shape* shape = find(ShapeConfig{.interface = query.interface, .direction = query.direction});
+  if (shape == nullptr) return std::nullopt;
+  const auto& classes = shape->config().classes;
+  const auto found = std::find_if(classes.begin(), classes.end(),
+                                  [&query](const ClassConfig& one) { return one.name == query.class_name; });
+  if (found == classes.end()) return std::nullopt;
+  return shape->largest_flows(static_cast<ClassIndex>(found - classes.begin()), query.limit);
+}
+
+ReloadResult Daemon::reload() {
+  if (config_path_.empty()) {
+    return {.ok = false, .messages = {"nothing to reload: headgated was configured on its command line"}};
+  }
+  service_manager_.reloading();
+  ReloadResult result;
+  const ConfigResult loaded = load_config(config_path_);
+  for (const ConfigWarning& warning : loaded.warnings)
+    result.messages.push_back("warning: " + warning.to_string());
+  if (loaded.ok()) {
+    try {
+      for (std::string& message : apply(loaded.config)) result.messages.push_back(std::move(message));
+      result.ok = true;
+    } catch (const std::exception& error) {
+      result.messages.emplace_back(error.what());
+    }
+  } else {
+    for (const ConfigError& error : loaded.errors) result.messages.push_back(error.to_string());
+  }
+  service_manager_.ready(status_line());
+  return result;
+}
+
+// All or nothing. What can fail comes first: new shapes are made and started, and are undone by their
+// destructors when a later one fails; classes of shapes that stay are checked before any is changed.
+std::vector<std::string> Daemon::apply(const Config& next) {
+  std::vector<std::string> messages;
+  for (const ShapeConfig& config : next.shapes) {
+    if (find(config) != nullptr) make_classifier(config, 0);
+  }
+  Shapes added;
+  for (const ShapeConfig& config : next.shapes) {
+    if (find(config) != nullptr) continue;
+    added.push_back(make_shape(config));
+    added.back()->start();
+  }
+  Shapes kept;
+  for (const ShapeConfig& config : next.shapes) {
+    Shape* shape = find(config);
+    if (shape == nullptr || shape->config() == config) continue;
+    shape->reconfigure(config);
+    messages.push_back("changed: " + shape->title());
+  }
+  for (auto& shape : shapes_) {
+    const bool stays = std::any_of(next.shapes.begin(), next.shapes.end(), [&](const ShapeConfig& config) {
+      return same_shape(config, shape->config());
+    });
+    if (stays) {
+      kept.push_back(std::move(shape));
+      continue;
+    }
+    shape->stop();
+    messages.push_back("no longer shaped: " + shape->title());
+  }
+  for (auto& shape : added) {
+    messages.push_back("now shaped: " + shape->title());
+    kept.push_back(std::move(shape));
+  }
+  shapes_ = std::move(kept);
+  for (const std::string& name : fixed_settings_changed(config_.daemon, next.daemon)) {
+    messages.push_back("daemon." + name + " takes effect at the next start");
+  }
+  config_.shapes = next.shapes;
+  if (messages.empty()) messages.emplace_back("nothing changed");
+  return messages;
+}
+
+}  // namespace headgate

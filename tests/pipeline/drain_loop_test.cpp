@@ -1,0 +1,275 @@
+#include "pipeline/drain_loop.hpp"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "support/fake_packet_io.hpp"
+#include "support/packet_builder.hpp"
+
+namespace headgate {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::shared_ptr<const Classifier> classifier_of(std::vector<ClassConfig> classes) {
+  std::vector<std::unique_ptr<PacketMatcher>> matchers(classes.size());
+  return std::make_shared<const Classifier>(std::move(classes), std::move(matchers), 1);
+}
+
+ClassConfig shaped(std::uint64_t packets_per_second, std::uint64_t capacity = 100) {
+  ClassConfig config{.name = "all", .rate = {.packets = PacketRate{packets_per_second}}};
+  config.key.destination_address = true;
+  config.queue.packets = capacity;
+  return config;
+}
+
+Frame frame_to(int host, int number = 0) {
+  return PacketBuilder()
+      .ipv4("10.0.0.1", "10.0.1." + std::to_string(host))
+      .udp(1000, static_cast<std::uint16_t>(2000 + number))
+      .payload(18)
+      .build();
+}
+
+// Runs a drain loop on this thread in virtual time. Frames are put in as the capture thread would.
+class DrainLoopTest : public testing::Test {
+ protected:
+  void use(std::vector<ClassConfig> classes) {
+    classifier_ = classifier_of(classes);
+    shaper_.emplace(ShaperLimits{}, classes, clock_.now());
+    loop_.emplace(hand_off_, source_, sink_, waiter_, clock_, *shaper_, classifier_);
+  }
+
+  void hand_over(Frame frame, bool clipped = false, std::uint16_t vlan_tpid = 0, std::uint16_t vlan_tci = 0) {
+    source_.add(std::move(frame), 0, vlan_tpid, vlan_tci);
+    CapturedFrame captured;
+    ASSERT_EQ(source_.receive({&captured, 1}), 1u);
+    HandOffEntry* entry = hand_off_.stage();
+    *entry = HandOffEntry{.packet = {.frame = captured.frame,
+                                     .arrival = clock_.now(),
+                                     .charged_bytes = captured.wire_length,
+                                     .vlan_tpid = vlan_tpid,
+                                     .vlan_tci = vlan_tci},
+                          .slot = captured.slot,
+                          .clipped = clipped};
+    classifier_->classify(entry->packet);
+    hand_off_.publish();
+  }
+
+  void hand_over(HandOffEntry::Kind kind, Reconfiguration* reconfiguration = nullptr) {
+    *hand_off_.stage() = HandOffEntry{.kind = kind, .reconfiguration = reconfiguration};
+    hand_off_.publish();
+  }
+
+  // Runs the loop; each time it has nothing queued and would sleep without a deadline, the next step runs;
+  // after the last one the end is handed over.
+  void run(std::vector<std::function<void()>> steps = {}) {
+    std::size_t next = 0;
+    waiter_.on_idle = [&] {
+      if (next == steps.size()) return hand_over(HandOffEntry::Kind::end);
+      steps[next++]();
+    };
+    loop_->run();
+    EXPECT_EQ(source_.slots_out(), 0u) << "every capture slot must be given back";
+    expect_law();
+  }
+
+  void expect_law() {
+    const ShaperStatistics all = shaper_->statistics(clock_.now());
+    EXPECT_EQ(all.received.packets, all.sent.packets + total(all.dropped).packets + all.queued.packets);
+    EXPECT_EQ(all.received.bytes, all.sent.bytes + total(all.dropped).bytes + all.queued.bytes);
+  }
+
+  Count dropped(DropReason reason) {
+    return shaper_->statistics(clock_.now()).dropped[static_cast<std::size_t>(reason)];
+  }
+
+  ManualClock clock_;
+  FakePacketSource source_;
+  RecordingSink sink_{clock_};
+  FakeWaiter waiter_{clock_};
+  HandOff hand_off_{2048};
+  std::shared_ptr<const Classifier> classifier_;
+  std::optional<Shaper> shaper_;
+  std::optional<DrainLoop> loop_;
+};
+
+TEST_F(DrainLoopTest, SendsABackloggedFlowEvenlySpaced) {
+  use({shaped(1000)});
+  for (int i = 0; i < 5; ++i) hand_over(frame_to(1, i));
+  run();
+  ASSERT_EQ(sink_.departures.size(), 5u);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(sink_.departures[i].at, kTestStart + i * milliseconds(1));
+    EXPECT_EQ(sink_.departures[i].frame, frame_to(1, i));
+  }
+}
+
+TEST_F(DrainLoopTest, SleepsOncePerDueInstantAndNeverForATick) {
+  use({shaped(1000)});
+  for (int i = 0; i < 5; ++i) hand_over(frame_to(1, i));
+  std::vector<std::optional<Instant>> deadlines;
+  waiter_.before_sleep = [&](std::optional<Instant> deadline) { deadlines.push_back(deadline); };
+  run();
+  std::vector<std::optional<Instant>> expected;
+  for (int i = 1; i < 5; ++i) expected.emplace_back(kTestStart + i * milliseconds(1));
+  expected.emplace_back(std::nullopt);
+  EXPECT_EQ(deadlines, expected);
+}
+
+TEST_F(DrainLoopTest, DropsAndCountsWhatOverflowsABucket) {
+  use({shaped(1000, 3)});
+  for (int i = 0; i < 10; ++i) hand_over(frame_to(1, i));
+  run();
+  EXPECT_EQ(sink_.departures.size() + dropped(DropReason::queue_full).packets, 10u);
+  EXPECT_GE(dropped(DropReason::queue_full).packets, 6u);
+}
+
+TEST_F(DrainLoopTest, SendsUnshapedPacketsAtOnceFromTheirSlots) {
+  ClassConfig bypass{.name = "free", .bypass = true};
+  use({bypass});
+  hand_over(frame_to(1));
+  hand_over(PacketBuilder().arp("10.0.0.1", "10.0.0.2").build());
+  run();
+  ASSERT_EQ(sink_.departures.size(), 2u);
+  EXPECT_EQ(sink_.departures[0].at, kTestStart);
+  const ShaperStatistics all = shaper_->statistics(clock_.now());
+  EXPECT_EQ(all.classes[0].sent.packets, 1u);
+  EXPECT_EQ(all.unmatched.packets, 1u);
+  EXPECT_EQ(all.sent.packets, 2u);
+}
+
+TEST_F(DrainLoopTest, PutsAStrippedTagBackBehindTheMacAddresses) {
+  const Frame tagged = PacketBuilder().vlan(5).ipv4("10.0.0.1", "10.0.0.2").udp(1, 2).payload(18).build();
+  Frame untagged = tagged;
+  untagged.erase(untagged.begin() + 12, untagged.begin() + 16);
+  for (const bool bypass : {true, false}) {
+    sink_.departures.clear();
+    ClassConfig one = bypass ? ClassConfig{.name = "all", .bypass = true} : shaped(1000);
+    use({one});
+    hand_over(untagged, false, 0x8100, 5);
+    run();
+    ASSERT_EQ(sink_.departures.size(), 1u);
+    EXPECT_EQ(sink_.departures[0].frame, tagged) << "bypass: " << bypass;
+  }
+}
+
+TEST_F(DrainLoopTest, NeverForwardsAClippedFrame) {
+  use({shaped(1000)});
+  hand_over(frame_to(1), true);
+  run();
+  EXPECT_TRUE(sink_.departures.empty());
+  EXPECT_EQ(dropped(DropReason::clipped).packets, 1u);
+}
+
+TEST_F(DrainLoopTest, CountsWhatTheKernelRefuses) {
+  ClassConfig free{.name = "free", .match = "", .bypass = true};
+  use({shaped(1000)});
+  sink_.refuse = [](const Frame& frame) { return frame == frame_to(1, 1); };
+  for (int i = 0; i < 3; ++i) hand_over(frame_to(1, i));
+  run();
+  EXPECT_EQ(sink_.departures.size(), 2u);
+  EXPECT_EQ(dropped(DropReason::send_failed).packets, 1u);
+
+  use({free});
+  hand_over(frame_to(1, 1));
+  run();
+  EXPECT_EQ(dropped(DropReason::send_failed).packets, 1u);
+}
+
+TEST_F(DrainLoopTest, ALateWakeUpIsNoRateError) {
+  use({shaped(1000)});
+  for (int i = 0; i < 6; ++i) hand_over(frame_to(1, i));
+  bool late = false;
+  waiter_.before_sleep = [&](std::optional<Instant> deadline) {
+    if (deadline && !std::exchange(late, true)) clock_.set(*deadline + microseconds(2500));
+  };
+  run();
+  ASSERT_EQ(sink_.departures.size(), 6u);
+  EXPECT_EQ(sink_.departures[3].at, kTestStart + microseconds(3500))
+      << "three are sent at once after the late wake-up";
+  EXPECT_EQ(sink_.departures[4].at, kTestStart + milliseconds(4));
+  EXPECT_EQ(sink_.departures[5].at, kTestStart + milliseconds(5));
+}
+
+TEST_F(DrainLoopTest, PublishesWhenTheNextPacketIsDue) {
+  use({shaped(1000)});
+  for (int i = 0; i < 3; ++i) hand_over(frame_to(1, i));
+  std::vector<std::int64_t> published;
+  waiter_.before_sleep = [&](auto) { published.push_back(loop_->health().next_due); };
+  run();
+  const std::int64_t start = kTestStart.time_since_epoch().count();
+  EXPECT_EQ(published,
+            (std::vector<std::int64_t>{start + 1'000'000, start + 2'000'000, DrainHealth::kNothingDue}));
+}
+
+TEST_F(DrainLoopTest, OnEndSendsWhatIsQueuedWithoutWaiting) {
+  use({shaped(1)});
+  for (int i = 0; i < 50; ++i) hand_over(frame_to(1, i));
+  hand_over(HandOffEntry::Kind::end);
+  run();
+  ASSERT_EQ(sink_.departures.size(), 50u);
+  EXPECT_EQ(sink_.departures.back().at, kTestStart);
+  EXPECT_EQ(sink_.departures.back().frame, frame_to(1, 49));
+}
+
+TEST_F(DrainLoopTest, OnEndCountsWhatCannotBeSentInTwoSeconds) {
+  use({shaped(1, 1000)});
+  for (int i = 0; i < 500; ++i) hand_over(frame_to(1, i % 100));
+  hand_over(HandOffEntry::Kind::end);
+  sink_.after_send = [this] { clock_.advance(seconds(1)); };
+  run();
+  EXPECT_GT(dropped(DropReason::stop).packets, 0u);
+  EXPECT_EQ(sink_.departures.size() + dropped(DropReason::stop).packets, 500u);
+}
+
+TEST_F(DrainLoopTest, NewClassesTakeEffectBehindThePacketsOfTheOldOnes) {
+  use({shaped(1000)});
+  Reconfiguration reconfiguration{.classifier = classifier_of({shaped(100)})};
+  std::future<void> done = reconfiguration.done.get_future();
+  hand_over(frame_to(1, 0));
+  hand_over(frame_to(1, 1));
+  hand_over(HandOffEntry::Kind::reconfiguration, &reconfiguration);
+  hand_over(frame_to(1, 2));
+  hand_over(frame_to(1, 3));
+  run();
+  EXPECT_EQ(done.wait_for(seconds(0)), std::future_status::ready);
+  ASSERT_EQ(sink_.departures.size(), 4u);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(sink_.departures[i].frame, frame_to(1, i)) << "order within the flow";
+  EXPECT_EQ(sink_.departures[3].at - sink_.departures[2].at, milliseconds(10));
+}
+
+TEST_F(DrainLoopTest, AnswersRequestsOnlyUntilItsEnd) {
+  use({shaped(1000)});
+  std::thread drain([this] {
+    waiter_.on_idle = [] { std::this_thread::yield(); };
+    loop_->run();
+  });
+  bool ran = false;
+  EXPECT_TRUE(loop_->call([&ran](Shaper&, PacketSink&, Instant) { ran = true; }, seconds(60)));
+  EXPECT_TRUE(ran);
+  hand_over(HandOffEntry::Kind::end);
+  drain.join();
+  EXPECT_FALSE(loop_->call([](Shaper&, PacketSink&, Instant) { FAIL(); }, seconds(60)));
+}
+
+TEST_F(DrainLoopTest, PassesOnWhatARequestThrows) {
+  use({shaped(1000)});
+  std::thread drain([this] {
+    waiter_.on_idle = [] { std::this_thread::yield(); };
+    loop_->run();
+  });
+  EXPECT_THROW(
+      loop_->call([](Shaper&, PacketSink&, Instant) { throw std::runtime_error("no"); }, seconds(60)),
+      std::runtime_error);
+  hand_over(HandOffEntry::Kind::end);
+  drain.join();
+}
+
+}  // namespace
+}  // namespace headgate

@@ -1,0 +1,101 @@
+// Both loops on threads of their own with the real sleep between them; run under ThreadSanitizer.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "linux/timer_waiter.hpp"
+#include "pipeline/capture_loop.hpp"
+#include "pipeline/drain_loop.hpp"
+#include "support/fake_packet_io.hpp"
+#include "support/packet_builder.hpp"
+
+namespace headgate {
+namespace {
+
+using std::chrono::seconds;
+
+std::vector<ClassConfig> classes_of(std::uint64_t packets_per_second) {
+  ClassConfig config{.name = "all", .rate = {.packets = PacketRate{packets_per_second}}};
+  config.key.destination_address = true;
+  config.queue.packets = 10'000;
+  return {config};
+}
+
+std::shared_ptr<const Classifier> classifier_of(std::vector<ClassConfig> classes) {
+  std::vector<std::unique_ptr<PacketMatcher>> matchers(classes.size());
+  return std::make_shared<const Classifier>(std::move(classes), std::move(matchers), 1);
+}
+
+constexpr int kFlows = 7;
+
+Frame frame_number(std::uint32_t number) {
+  return PacketBuilder()
+      .ipv4("10.0.0.1", "10.0.1." + std::to_string(number % kFlows))
+      .udp(static_cast<std::uint16_t>(number >> 16), static_cast<std::uint16_t>(number))
+      .payload(18)
+      .build();
+}
+
+class TwoThreads : public testing::Test {
+ protected:
+  void start() {
+    drain_ = std::thread([this] { drain_loop_.run(); });
+    capture_ = std::thread([this] { capture_loop_.run(); });
+  }
+  void stop() {
+    capture_loop_.stop();
+    capture_.join();
+    drain_.join();
+  }
+
+  MonotonicClock clock_;
+  FakePacketSource source_{256};
+  RecordingSink sink_{clock_};
+  TimerWaiter waiter_;
+  FakeDeadManSwitch switch_;
+  HandOff hand_off_{source_.slots() + 16};
+  std::shared_ptr<const Classifier> classifier_ = classifier_of(classes_of(50'000));
+  Shaper shaper_{ShaperLimits{}, classes_of(50'000), clock_.now()};
+  DrainLoop drain_loop_{hand_off_, source_, sink_, waiter_, clock_, shaper_, classifier_};
+  CaptureLoop capture_loop_{source_, hand_off_, waiter_, switch_, drain_loop_.health(), clock_, classifier_};
+  std::thread drain_;
+  std::thread capture_;
+};
+
+TEST_F(TwoThreads, CarryEveryPacketInTheOrderOfItsFlowThroughReconfigurationsAndAStop) {
+  constexpr std::uint32_t kPackets = 3000;
+  start();
+  for (std::uint32_t i = 0; i < kPackets; ++i) {
+    source_.add(frame_number(i));
+    if (i % 500 != 250) continue;
+    Reconfiguration reconfiguration{.classifier = classifier_of(classes_of(20'000 + i))};
+    capture_loop_.reconfigure(reconfiguration);
+    reconfiguration.done.get_future().get();
+    ShaperStatistics snapshot;
+    ASSERT_TRUE(drain_loop_.call(
+        [&](Shaper& shaper, PacketSink&, Instant now) { snapshot = shaper.statistics(now); }, seconds(60)));
+    EXPECT_EQ(snapshot.received.packets,
+              snapshot.sent.packets + total(snapshot.dropped).packets + snapshot.queued.packets);
+  }
+  stop();
+
+  EXPECT_EQ(source_.slots_out(), 0u);
+  const ShaperStatistics all = shaper_.statistics(clock_.now());
+  EXPECT_EQ(all.received.packets, kPackets);
+  EXPECT_EQ(all.sent.packets, kPackets);
+  ASSERT_EQ(sink_.departures.size(), kPackets);
+  std::vector<std::vector<Frame>> by_flow(kFlows);
+  for (const auto& departure : sink_.departures) {
+    by_flow[static_cast<std::size_t>(departure.frame[33])].push_back(departure.frame);
+  }
+  for (std::uint32_t i = 0; i < kPackets; ++i) {
+    ASSERT_EQ(by_flow[i % kFlows][i / kFlows], frame_number(i));
+  }
+}
+
+}  // namespace
+}  // namespace headgate
