@@ -136,7 +136,7 @@ void Daemon::handle_links() {
         for (const auto& shape : shapes_) shape->link_deleted(link);
       },
       [this] {
-        for (const auto& shape : shapes_) shape->recheck_links();
+        for (const auto& shape : shapes_) shape->recheck_links(netlink_);
       });
 }
 
@@ -213,7 +213,7 @@ ReloadResult Daemon::reload() {
 std::vector<std::string> Daemon::apply(const Config& next) {
   std::vector<std::string> messages;
   for (const ShapeConfig& config : next.shapes) {
-    if (find(config) != nullptr) make_classifier(config, 0);
+    if (find(config) != nullptr) Shape::check_classes(config);
   }
   Shapes added;
   for (const ShapeConfig& config : next.shapes) {

@@ -50,6 +50,7 @@ class Daemon : public DaemonControl {
   bool stopping_ = false;
 
   LinkMonitor link_monitor_;  // before the shapes, so that no change of their devices is missed
+  Netlink netlink_;
   Shapes shapes_;
   ServiceManager service_manager_;
   std::optional<ControlSocket> control_socket_;

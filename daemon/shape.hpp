@@ -1,38 +1,28 @@
-// One shaped interface and direction: its divert, its capture ring, its transmitter, its two threads.
+// One shaped interface and direction: the shaper with its queues and counters, and what attaches it to the interface.
 //
-// Main thread. Construction makes everything but takes no packet; start() diverts; stop() opens the host
-// first, then sends what is queued. Destruction stops.
+// Main thread. Construction makes everything but takes no packet; start() diverts; stop() opens the host first, then
+// sends what is queued. Destruction stops.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "attachment.hpp"
 #include "core/classifier.hpp"
 #include "core/shaper.hpp"
 #include "headgate/config.hpp"
 #include "headgate/statistics.hpp"
 #include "linux/netlink.hpp"
-#include "linux/packet_ring.hpp"
-#include "linux/packet_transmitter.hpp"
-#include "linux/timer_waiter.hpp"
-#include "linux/traffic_divert.hpp"
-#include "pipeline/capture_loop.hpp"
-#include "pipeline/drain_loop.hpp"
 
 namespace headgate {
 
 class Shape {
  public:
-  // Throws std::runtime_error with a sentence for the administrator. `log` gets what is worth a line; any
-  // thread.
-  using Log = std::function<void(const std::string& line)>;
-  Shape(const DaemonConfig& daemon, const ShapeConfig& config, Log log);
+  // Throws a sentence for the administrator. `log` gets what is worth a line; called by any thread.
+  Shape(const DaemonConfig& daemon, const ShapeConfig& config, Attachment::Log log);
   ~Shape();
   Shape(const Shape&) = delete;
   Shape& operator=(const Shape&) = delete;
@@ -40,21 +30,23 @@ class Shape {
   void start();
   void stop();
 
-  // Classes from the next packet on; interface and direction must be the same. Returns when they are in
-  // force.
+  // Classes from the next packet on; interface and direction must be the same. Returns when they are in force.
   void reconfigure(const ShapeConfig& config);
+  // Throws what reconfigure() would find wrong with the classes, and changes nothing.
+  static void check_classes(const ShapeConfig& config);
 
   // What happened to a link of this namespace; opens the host when the shape cannot work any more.
   void link_changed(const Link& link);
   void link_deleted(const Link& link);
+  void recheck_links(Netlink& netlink);  // changes may have been missed
 
-  // To be called about once a second: looks whether both threads make progress. False: they do not.
+  // To be called about once a second. False: a thread has work and does not get on with it.
   bool check_progress();
 
   const ShapeConfig& config() const { return config_; }
-  std::string title() const;  // "eth0 egress"
-  bool diverting() const { return divert_.attached(); }
-  const std::string& state() const { return state_; }
+  std::string title() const { return title_of(config_); }
+  bool diverting() const { return attachment_.diverting(); }
+  const std::string& state() const { return state_; }  // why the host is open; empty while diverting
 
   ShapeStatistics statistics();
   // The largest `limit` flows of a class, by packets sent, dropped and queued. Read in small steps.
@@ -62,33 +54,16 @@ class Shape {
 
  private:
   void open_host(const std::string& reason);
-  void capture();
-  void drain();
 
-  const Log log_;
+  const Attachment::Log log_;
   ShapeConfig config_;
   const std::uint64_t hash_seed_;
-  std::string state_;  // why the host is open; empty while diverting
-
-  TrafficDivert divert_;
-  PacketRing ring_;
-  PacketTransmitter transmitter_;
+  std::string state_ = "not started";
   MonotonicClock clock_;
-  TimerWaiter waiter_;
-  std::shared_ptr<const Classifier> classifier_;
   Shaper shaper_;
-  HandOff hand_off_;
-  DrainLoop drain_loop_;
-  CaptureLoop capture_loop_;
-  std::thread capture_thread_;
-  std::thread drain_thread_;
-  std::atomic<bool> capture_failed_{false};
-  std::string capture_error_;                         // written before capture_failed_ is set
-  std::unique_ptr<Reconfiguration> reconfiguration_;  // kept: a thread that is late may still read it
+  Attachment attachment_;
+  bool running_ = false;
   ShaperStatistics last_statistics_;
-  std::size_t last_consumed_ = 0;  // by the drain thread, at the last check
 };
-
-std::shared_ptr<const Classifier> make_classifier(const ShapeConfig& config, std::uint64_t hash_seed);
 
 }  // namespace headgate

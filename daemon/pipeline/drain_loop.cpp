@@ -29,7 +29,8 @@ void DrainLoop::run() {
     publish_next_due(next);
     if (!took && !sends) sleep_until(next);
   }
-  send_rest();
+  if (send_rest_at_end_.load(std::memory_order_acquire)) send_rest();
+  publish_next_due(std::nullopt);
   ended_.store(true, std::memory_order_release);
   run_requests();
 }
@@ -163,7 +164,6 @@ void DrainLoop::send_rest() {
       shaper_.complete_dropped({due_.data(), due_count_}, DropReason::stop);
     }
   }
-  publish_next_due(std::nullopt);
 }
 
 bool DrainLoop::call(Request request, Duration patience) {

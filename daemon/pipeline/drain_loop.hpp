@@ -2,7 +2,7 @@
 // packet is due, a hand-over or a request. It alone owns the shaper, so nothing on a packet's way takes a
 // lock.
 //
-// run() on the drain thread; call() and health() from any thread.
+// run() on the drain thread; everything else from any thread.
 #pragma once
 
 #include <array>
@@ -25,14 +25,16 @@ class DrainLoop {
   DrainLoop(HandOff& hand_off, PacketSource& source, PacketSink& sink, Waiter& waiter, Clock& clock,
             Shaper& shaper, std::shared_ptr<const Classifier> classifier);
 
-  // Until the capture thread's `end`; then sends what is queued, unpaced, for at most kStopTime, counts the
-  // rest as dropped (stop), and returns.
+  // Until the capture thread's `end`. What is queued then stays in the shaper, or after send_rest_at_end(true) is sent,
+  // unpaced, for at most kStopTime, and the rest counted as dropped (stop).
   void run();
 
   // Runs `request` in the drain thread between two batches and waits for it at most `patience`. False: not
   // run in that time (it may still run later, so it must own what it touches) or the loop has ended.
   using Request = std::function<void(Shaper& shaper, PacketSink& sink, Instant now)>;
   bool call(Request request, Duration patience);
+
+  void send_rest_at_end(bool send) { send_rest_at_end_.store(send, std::memory_order_release); }
 
   const DrainHealth& health() const { return health_; }
   // The loop has ended; what it owned may be used by whoever joined the thread.
@@ -69,6 +71,7 @@ class DrainLoop {
   std::shared_ptr<const Classifier> classifier_;
   DrainHealth health_;
   bool end_seen_ = false;
+  std::atomic<bool> send_rest_at_end_{false};
   std::atomic<bool> ended_{false};
 
   // One batch: unshaped frames first (straight from their capture slots), then the due ones.

@@ -208,8 +208,18 @@ TEST_F(DrainLoopTest, PublishesWhenTheNextPacketIsDue) {
             (std::vector<std::int64_t>{start + 1'000'000, start + 2'000'000, DrainHealth::kNothingDue}));
 }
 
+TEST_F(DrainLoopTest, OnEndKeepsWhatIsQueuedUnlessToldToSendIt) {
+  use({shaped(1)});
+  for (int i = 0; i < 50; ++i) hand_over(frame_to(1, i));
+  hand_over(HandOffEntry::Kind::end);
+  run();
+  EXPECT_EQ(sink_.departures.size(), 1u);
+  EXPECT_EQ(shaper_->statistics(clock_.now()).queued.packets, 49u);
+}
+
 TEST_F(DrainLoopTest, OnEndSendsWhatIsQueuedWithoutWaiting) {
   use({shaped(1)});
+  loop_->send_rest_at_end(true);
   for (int i = 0; i < 50; ++i) hand_over(frame_to(1, i));
   hand_over(HandOffEntry::Kind::end);
   run();
@@ -220,6 +230,7 @@ TEST_F(DrainLoopTest, OnEndSendsWhatIsQueuedWithoutWaiting) {
 
 TEST_F(DrainLoopTest, OnEndCountsWhatCannotBeSentInTwoSeconds) {
   use({shaped(1, 1000)});
+  loop_->send_rest_at_end(true);
   for (int i = 0; i < 500; ++i) hand_over(frame_to(1, i % 100));
   hand_over(HandOffEntry::Kind::end);
   sink_.after_send = [this] { clock_.advance(seconds(1)); };

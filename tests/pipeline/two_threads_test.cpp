@@ -47,6 +47,7 @@ class TwoThreads : public testing::Test {
     capture_ = std::thread([this] { capture_loop_.run(); });
   }
   void stop() {
+    drain_loop_.send_rest_at_end(true);
     capture_loop_.stop();
     capture_.join();
     drain_.join();

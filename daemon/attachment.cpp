@@ -1,0 +1,114 @@
+#include "attachment.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "linux/real_time.hpp"
+
+namespace headgate {
+
+namespace {
+
+constexpr Duration kCallPatience = std::chrono::milliseconds(200);
+constexpr Duration kReconfigurePatience = std::chrono::seconds(2);
+constexpr std::size_t kEntriesThatAreNoPackets = 16;
+
+bool takes_control(const ShapeConfig& shape) {
+  return std::any_of(shape.classes.begin(), shape.classes.end(), [](const ClassConfig& one) { return one.control; });
+}
+
+}  // namespace
+
+std::string title_of(const ShapeConfig& shape) {
+  return shape.interface + (shape.direction == Direction::egress ? " egress" : " ingress");
+}
+
+Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
+                       std::shared_ptr<const Classifier> classifier, Shaper& shaper, Log log)
+    : title_(title_of(shape)),
+      log_(std::move(log)),
+      divert_(DivertOptions{.interface = shape.interface,
+                            .direction = shape.direction,
+                            .method = daemon.divert,
+                            .mark = daemon.mark,
+                            .divert_control = takes_control(shape)}),
+      ring_(PacketRingOptions{.interface_index = divert_.capture_index(), .mtu = divert_.mtu()}),
+      transmitter_(PacketTransmitterOptions{.interface_index = divert_.interface_index(),
+                                            .mark = daemon.mark,
+                                            .qdisc_bypass = shape.qdisc_bypass}),
+      hand_off_(ring_.slots() + kEntriesThatAreNoPackets),
+      drain_loop_(hand_off_, ring_, transmitter_, waiter_, clock_, shaper, classifier),
+      capture_loop_(ring_, hand_off_, waiter_, divert_, drain_loop_.health(), clock_, classifier) {}
+
+Attachment::~Attachment() { stop(Queued::keep); }
+
+void Attachment::start() {
+  drain_thread_ = std::thread([this] { drain(); });
+  capture_thread_ = std::thread([this] { capture(); });
+  divert_.attach();
+}
+
+void Attachment::stop(Queued queued) {
+  divert_.detach();
+  if (!capture_thread_.joinable()) return;
+  drain_loop_.send_rest_at_end(queued == Queued::send);
+  capture_loop_.stop();
+  capture_thread_.join();
+  drain_thread_.join();
+}
+
+void Attachment::capture() {
+  pthread_setname_np(pthread_self(), "hg-capture");
+  set_timer_slack();
+  try {
+    capture_loop_.run();
+  } catch (const std::exception& error) {
+    capture_error_ = error.what();
+    capture_failed_.store(true, std::memory_order_release);
+  }
+}
+
+void Attachment::drain() {
+  pthread_setname_np(pthread_self(), "hg-drain");
+  set_timer_slack();
+  if (const std::string refusal = set_real_time_priority(); !refusal.empty()) {
+    log_(title_ + ": departures are timed by an ordinary thread, less exact under load: " + refusal);
+  }
+  drain_loop_.run();
+}
+
+std::string Attachment::capture_error() const {
+  return capture_failed_.load(std::memory_order_acquire) ? capture_error_ : std::string();
+}
+
+void Attachment::reconfigure(const ShapeConfig& shape, std::shared_ptr<const Classifier> classifier) {
+  if (const std::string error = capture_error(); !error.empty()) {
+    throw std::runtime_error(title_ + ": cannot be changed, capture ended: " + error);
+  }
+  transmitter_.set_qdisc_bypass(shape.qdisc_bypass);
+  reconfiguration_ = std::make_unique<Reconfiguration>(Reconfiguration{.classifier = std::move(classifier)});
+  std::future<void> done = reconfiguration_->done.get_future();
+  capture_loop_.reconfigure(*reconfiguration_);
+  if (done.wait_for(kReconfigurePatience) != std::future_status::ready) {
+    throw std::runtime_error(title_ + ": its threads do not take the new classes");
+  }
+  done.get();
+  divert_.set_divert_control(takes_control(shape));
+}
+
+bool Attachment::check_progress() {
+  const Instant now = clock_.now();
+  // A packet that was diverted but lost on its way leaves the dead-man switch armed with nobody to reset it.
+  if (divert_.unread_for(now) > DrainHealth::kPatience) ring_.interrupt();
+  const std::size_t consumed = hand_off_.consumed();
+  const bool moves = consumed != last_consumed_ || consumed == hand_off_.published();
+  last_consumed_ = consumed;
+  return moves && !drain_loop_.health().overdue(now);
+}
+
+bool Attachment::call(DrainLoop::Request request) { return drain_loop_.call(std::move(request), kCallPatience); }
+
+}  // namespace headgate
