@@ -89,7 +89,8 @@ void Attachment::reconfigure(const ShapeConfig& shape, std::shared_ptr<const Cla
     throw std::runtime_error(title_ + ": cannot be changed, capture ended: " + error);
   }
   transmitter_.set_qdisc_bypass(shape.qdisc_bypass);
-  reconfiguration_ = std::make_unique<Reconfiguration>(Reconfiguration{.classifier = std::move(classifier)});
+  reconfiguration_ = std::make_unique<Reconfiguration>();
+  reconfiguration_->classifier = std::move(classifier);
   std::future<void> done = reconfiguration_->done.get_future();
   capture_loop_.reconfigure(*reconfiguration_);
   if (done.wait_for(kReconfigurePatience) != std::future_status::ready) {

@@ -13,7 +13,6 @@
 
 #include "config/config_file.hpp"
 #include "log.hpp"
-#include "version.hpp"
 
 namespace headgate {
 
@@ -61,8 +60,10 @@ std::vector<std::string> fixed_settings_changed(const DaemonConfig& now, const D
 
 }  // namespace
 
-Daemon::Daemon(Config config, std::string config_path)
-    : config_(std::move(config)), config_path_(std::move(config_path)), started_(MonotonicClock().now()) {
+Daemon::Daemon(Config config, CommandLine command_line)
+    : config_(std::move(config)),
+      command_line_(std::move(command_line)),
+      started_(MonotonicClock().now()) {
   // First, so that a second daemon on the same socket is refused before it touches any device.
   control_socket_.emplace(config_.daemon.control,
                           [this](std::string_view line) { return handle_request(line, *this); });
@@ -89,7 +90,7 @@ void Daemon::run() {
   if (shapes_.empty()) log_info("shapes nothing: no [[shape]] in the configuration");
   service_manager_.ready(status_line());
   while (!stopping_) wait_for_events();
-  service_manager_.stopping();
+  service_manager_.stopping("sending what is queued");
   log_info("stopping: what is queued is sent");
   for (const auto& shape : shapes_) shape->stop();
   shapes_.clear();
@@ -127,17 +128,16 @@ void Daemon::handle_signal() {
   if (!result.ok) log_error("not reloaded: the configuration in force is unchanged");
 }
 
+// Events tell only that something changed: they may be older than what the shapes have done since.
 void Daemon::handle_links() {
-  link_monitor_.dispatch(
-      [this](const Link& link) {
-        for (const auto& shape : shapes_) shape->link_changed(link);
-      },
-      [this](const Link& link) {
-        for (const auto& shape : shapes_) shape->link_deleted(link);
-      },
-      [this] {
-        for (const auto& shape : shapes_) shape->recheck_links(netlink_);
-      });
+  std::vector<int> changed;
+  bool all = false;
+  const auto note = [&changed](const Link& link) { changed.push_back(link.index); };
+  link_monitor_.dispatch(note, note, [&all] { all = true; });
+  for (const auto& shape : shapes_) {
+    const auto used = [&shape](int index) { return shape->uses_link(index); };
+    if (all || std::any_of(changed.begin(), changed.end(), used)) shape->recheck_links(netlink_);
+  }
 }
 
 void Daemon::tick() {
@@ -167,16 +167,20 @@ Shape* Daemon::find(const ShapeConfig& config) const {
 }
 
 DaemonStatus Daemon::status() {
-  DaemonStatus status{.version = kVersion,
-                      .config_path = config_path_,
+  DaemonStatus status{.version = HEADGATE_VERSION,
+                      .config_path = command_line_.config ? std::string() : command_line_.config_path,
                       .pid = getpid(),
-                      .uptime = MonotonicClock().now() - started_};
+                      .uptime = MonotonicClock().now() - started_,
+                      .shapes = {}};
   for (const auto& shape : shapes_) status.shapes.push_back(shape->statistics());
   return status;
 }
 
 std::optional<std::vector<FlowStatistics>> Daemon::flows(const FlowsQuery& query) {
-  Shape* shape = find(ShapeConfig{.interface = query.interface, .direction = query.direction});
+  ShapeConfig wanted;
+  wanted.interface = query.interface;
+  wanted.direction = query.direction;
+  Shape* shape = find(wanted);
   if (shape == nullptr) return std::nullopt;
   const auto& classes = shape->config().classes;
   const auto found = std::find_if(classes.begin(), classes.end(),
@@ -186,15 +190,16 @@ std::optional<std::vector<FlowStatistics>> Daemon::flows(const FlowsQuery& query
 }
 
 ReloadResult Daemon::reload() {
-  if (config_path_.empty()) {
+  if (command_line_.config) {
     return {.ok = false, .messages = {"nothing to reload: headgated was configured on its command line"}};
   }
   service_manager_.reloading();
   ReloadResult result;
-  const ConfigResult loaded = load_config(config_path_);
+  ConfigResult loaded = load_config(command_line_.config_path);
   for (const ConfigWarning& warning : loaded.warnings)
     result.messages.push_back("warning: " + warning.to_string());
   if (loaded.ok()) {
+    command_line_.apply_to(loaded.config);
     try {
       for (std::string& message : apply(loaded.config)) result.messages.push_back(std::move(message));
       result.ok = true;

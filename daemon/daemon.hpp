@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "config/command_line.hpp"
 #include "control/control_handler.hpp"
 #include "headgate/config.hpp"
 #include "linux/file_descriptor.hpp"
@@ -19,9 +20,9 @@ namespace headgate {
 
 class Daemon : public DaemonControl {
  public:
-  // `config_path` is what reload() reads again; empty when the command line was the configuration.
+  // `command_line` says which file reload() reads again, if any, and what holds over it.
   // Throws a sentence for the administrator when a shape cannot be set up; then nothing of ours is left.
-  Daemon(Config config, std::string config_path);
+  Daemon(Config config, CommandLine command_line);
   ~Daemon() override;
 
   // Until SIGTERM or SIGINT, then stops cleanly. Both signals and SIGHUP must be blocked in all threads
@@ -45,7 +46,7 @@ class Daemon : public DaemonControl {
   std::vector<std::string> apply(const Config& next);
 
   Config config_;
-  const std::string config_path_;
+  const CommandLine command_line_;
   const Instant started_;
   bool stopping_ = false;
 

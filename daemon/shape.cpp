@@ -38,8 +38,7 @@ Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, Attachment::
       hash_seed_(random_seed()),
       shaper_(ShaperLimits{.memory = daemon.memory,
                            .max_flows = daemon.max_flows,
-                           .idle = daemon.idle,
-                           .hash_seed = hash_seed_},
+                           .idle = daemon.idle},
               config.classes, clock_.now()),
       attachment_(daemon, config, make_classifier(config, hash_seed_), shaper_, log_) {}
 
@@ -70,28 +69,20 @@ void Shape::open_host(const std::string& reason) {
   log_(title() + ": traffic passes unshaped: " + reason);
 }
 
-void Shape::link_changed(const Link& link) {
+bool Shape::uses_link(int index) const {
   const TrafficDivert& divert = attachment_.divert();
-  const bool ours = link.index == divert.device_index() || link.index == divert.capture_index();
-  if (ours && (link.flags & IFF_UP) == 0) open_host("divert device " + link.name + " was set down");
-}
-
-void Shape::link_deleted(const Link& link) {
-  const TrafficDivert& divert = attachment_.divert();
-  if (link.index == divert.device_index() || link.index == divert.capture_index()) {
-    open_host("divert device " + link.name + " was deleted");
-  } else if (link.index == divert.interface_index()) {
-    open_host("interface " + config_.interface + " was deleted");
-  }
+  return index == divert.interface_index() || index == divert.device_index() || index == divert.capture_index();
 }
 
 void Shape::recheck_links(Netlink& netlink) {
   const TrafficDivert& divert = attachment_.divert();
-  for (const int index : {divert.device_index(), divert.capture_index(), divert.interface_index()}) {
-    if (const std::optional<Link> link = netlink.find_link(index)) {
-      link_changed(*link);
-    } else {
-      link_deleted(Link{.index = index, .name = "with index " + std::to_string(index)});
+  if (!netlink.find_link(divert.interface_index())) open_host("interface " + config_.interface + " was deleted");
+  for (const int index : {divert.device_index(), divert.capture_index()}) {
+    const std::optional<Link> link = netlink.find_link(index);
+    if (!link) {
+      open_host("its divert device was deleted");
+    } else if ((link->flags & IFF_UP) == 0) {
+      open_host("its divert device " + link->name + " was set down");
     }
   }
 }

@@ -35,10 +35,10 @@ class Shape {
   // Throws what reconfigure() would find wrong with the classes, and changes nothing.
   static void check_classes(const ShapeConfig& config);
 
-  // What happened to a link of this namespace; opens the host when the shape cannot work any more.
-  void link_changed(const Link& link);
-  void link_deleted(const Link& link);
-  void recheck_links(Netlink& netlink);  // changes may have been missed
+  // Whether a link of this namespace matters here. When something has happened to one that does, recheck_links() looks
+  // how they are by now, and opens the host when the shape cannot work any more.
+  bool uses_link(int index) const;
+  void recheck_links(Netlink& netlink);
 
   // To be called about once a second. False: a thread has work and does not get on with it.
   bool check_progress();
