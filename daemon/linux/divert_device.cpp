@@ -51,8 +51,10 @@ DivertDevice::DivertDevice(Netlink& netlink, const std::string& alias, unsigned 
     lock_ = InstanceLock::acquire(lock_name(device_));
     turn_off_segmentation_and_checksum_offload(device_.name);
     turn_off_segmentation_and_checksum_offload(capture_.name);
-    netlink_.set_up(device_.index);
+    // In this order the device has a carrier when it comes up and sends at once. In the other the kernel
+    // notices the carrier some time later, and drops what is redirected there until then.
     netlink_.set_up(capture_.index);
+    netlink_.set_up(device_.index);
   } catch (...) {
     netlink_.delete_link(device_.index);
     throw;

@@ -265,12 +265,20 @@ void Netlink::configure_veth_end(const std::string& name, const std::string& ali
   request("turn off IPv6 addresses of " + name, no_addresses, {EAFNOSUPPORT, EOPNOTSUPP});
 }
 
-void Netlink::set_up(int index) {
+void Netlink::set_flag_up(int index, bool up) {
   ifinfomsg header = link_header(index);
-  header.ifi_flags = IFF_UP;
+  header.ifi_flags = up ? IFF_UP : 0;
   header.ifi_change = IFF_UP;
   NetlinkMessage message(RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK, header);
-  request("set interface " + std::to_string(index) + " up", message);
+  request("set interface " + std::to_string(index) + (up ? " up" : " down"), message);
+}
+
+void Netlink::set_up(int index) {
+  set_flag_up(index, true);
+}
+
+void Netlink::set_down(int index) {
+  set_flag_up(index, false);
 }
 
 void Netlink::delete_link(int index) {

@@ -57,6 +57,7 @@ class Netlink {
   void add_veth_pair(const std::string& name, const std::string& peer, const std::string& alias,
                      unsigned mtu);
   void set_up(int index);
+  void set_down(int index);
   void delete_link(int index);  // gone already: not an error
 
   // Clsact qdisc: true when this call made it, false when it was there.
@@ -87,6 +88,7 @@ class Netlink {
   int dump(const std::string& attempt, NetlinkMessage& message, const std::function<void()>& restart,
            const Reader& read, std::initializer_list<int> expected = {});
   std::optional<Link> query_link(NetlinkMessage& message, const std::string& attempt);
+  void set_flag_up(int index, bool up);
   void configure_veth_end(const std::string& name, const std::string& alias);
   std::string qdisc_in_place_of_clsact(int index);  // its kind; empty: none
 
