@@ -61,6 +61,7 @@ void Forwarder::run() {
 }
 
 void Forwarder::forward(std::span<const CapturedFrame> frames) {
+  captured_ += frames.size();
   std::vector<Parts> parts;
   parts.reserve(frames.size());
   std::vector<OutgoingFrame> outgoing;
@@ -73,7 +74,8 @@ void Forwarder::forward(std::span<const CapturedFrame> frames) {
   }
   std::array<bool, kBatch> sent{};
   transmitter_.send(outgoing, std::span(sent).first(outgoing.size()));
-  for (std::size_t i = 0; i < outgoing.size(); ++i) ++(sent[i] ? forwarded_ : refused_);
+  for (std::size_t i = 0; i < outgoing.size(); ++i)
+    if (!sent[i]) ++refused_;
   ring_.give_back(slots);
 }
 

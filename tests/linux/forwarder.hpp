@@ -22,8 +22,8 @@ class Forwarder {
   explicit Forwarder(TrafficDivert& divert, Observer observe = nullptr);
   ~Forwarder();
 
-  std::uint64_t forwarded() const { return forwarded_; }
-  std::uint64_t refused() const { return refused_; }
+  std::uint64_t captured() const { return captured_; }  // counted before they are sent on
+  std::uint64_t refused() const { return refused_; }    // could not be sent on
 
  private:
   void run();
@@ -34,7 +34,7 @@ class Forwarder {
   PacketRing ring_;
   PacketTransmitter transmitter_;
   std::atomic<bool> stop_{false};
-  std::atomic<std::uint64_t> forwarded_{0};
+  std::atomic<std::uint64_t> captured_{0};
   std::atomic<std::uint64_t> refused_{0};
   std::thread thread_;
 };

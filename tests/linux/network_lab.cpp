@@ -15,8 +15,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 
 #include "linux/capabilities.hpp"
+#include "linux/netlink.hpp"
 #include "linux/system_call.hpp"
 
 namespace headgate::test {
@@ -105,7 +107,9 @@ NetworkLab::NetworkLab() : far_(new_namespace()) {
     run_command(std::string("ip addr add ") + kFar4 + "/24 dev far0");
     run_command(std::string("ip addr add ") + kFar6 + "/64 dev far0 nodad");
     run_command("ip link set far0 up");
+    wait_until_running("far0");
   });
+  wait_until_running("eth0");
 }
 
 void NetworkLab::run(const std::string& command) const {
@@ -203,6 +207,17 @@ int interface_index(const std::string& name) {
   return static_cast<int>(
              check_system_call("find " + name, static_cast<int>(if_nametoindex(name.c_str())) - 1)) +
          1;
+}
+
+void wait_until_running(const std::string& interface) {
+  Netlink netlink;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (std::chrono::steady_clock::now() < end) {
+    const auto link = netlink.find_link(interface);
+    if (link && (link->flags & IFF_RUNNING) != 0) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  throw std::runtime_error(interface + " does not come up");
 }
 
 }  // namespace headgate::test

@@ -80,4 +80,7 @@ class UdpProbe {
 
 int interface_index(const std::string& name);
 
+// An interface that has just come up drops what it is to send until the kernel has noticed its carrier.
+void wait_until_running(const std::string& interface);
+
 }  // namespace headgate::test

@@ -1,0 +1,143 @@
+#include "linux/packet_transmitter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <system_error>
+
+#include "linux/network_lab.hpp"
+#include "support/packet_builder.hpp"
+
+namespace headgate::test {
+namespace {
+
+constexpr std::uint32_t kMark = 0x68670000;
+
+Frame numbered_frame(std::uint8_t number, std::size_t payload = 64) {
+  return PacketBuilder().ipv4(kNear4, kFar4).udp(4000, 9).payload(payload, number).build();
+}
+
+// Sends whole frames and says of each whether it was sent.
+std::vector<bool> send(PacketTransmitter& transmitter, const std::vector<Frame>& frames) {
+  std::vector<std::span<const std::byte>> parts(frames.begin(), frames.end());
+  std::vector<OutgoingFrame> outgoing;
+  for (const auto& part : parts) outgoing.push_back({{&part, 1}});
+  const std::unique_ptr<bool[]> sent(new bool[frames.size()]());
+  transmitter.send(outgoing, {sent.get(), frames.size()});
+  return std::vector<bool>(sent.get(), sent.get() + frames.size());
+}
+
+class PacketTransmitterTest : public NetworkLabTest {
+ protected:
+  void SetUp() override {
+    NetworkLabTest::SetUp();
+    if (IsSkipped()) return;
+    lab().on_far_host([this] { far_.emplace("far0"); });
+  }
+
+  static PacketTransmitterOptions options(bool qdisc_bypass = false) {
+    return {.interface_index = interface_index("eth0"), .mark = kMark, .qdisc_bypass = qdisc_bypass};
+  }
+
+  // True when the frame arrives at the far host; what arrives before it is passed over.
+  bool arrives(const Frame& frame) {
+    return far_->receive_first([&](const Frame& arrived) { return arrived == frame; }).has_value();
+  }
+
+ private:
+  std::optional<RawPort> far_;
+};
+
+TEST_F(PacketTransmitterTest, SendsABatchInOrder) {
+  PacketTransmitter transmitter(options());
+  std::vector<Frame> frames;
+  for (int i = 0; i < 1000; ++i) frames.push_back(numbered_frame(static_cast<std::uint8_t>(i)));
+  EXPECT_EQ(send(transmitter, frames), std::vector<bool>(1000, true));
+  for (const Frame& frame : frames) ASSERT_TRUE(arrives(frame));
+}
+
+TEST_F(PacketTransmitterTest, JoinsTheParts) {
+  PacketTransmitter transmitter(options());
+  const Frame frame = numbered_frame(1, 1400);
+  std::vector<std::span<const std::byte>> parts;
+  for (std::size_t at = 0; at < frame.size(); at += 5)
+    parts.push_back(std::span(frame).subspan(at, std::min<std::size_t>(5, frame.size() - at)));
+  // Several of them, so that they do not fit into one system call.
+  const std::vector<OutgoingFrame> outgoing(40, OutgoingFrame{parts});
+  std::array<bool, 40> sent{};
+  transmitter.send(outgoing, sent);
+  for (const bool one : sent) {
+    EXPECT_TRUE(one);
+    EXPECT_TRUE(arrives(frame));
+  }
+}
+
+TEST_F(PacketTransmitterTest, AFrameThatIsTooLongIsGivenUpAlone) {
+  PacketTransmitter transmitter(options());
+  EXPECT_EQ(send(transmitter, {numbered_frame(1), numbered_frame(2, 1600), numbered_frame(3)}),
+            (std::vector<bool>{true, false, true}));
+  EXPECT_TRUE(arrives(numbered_frame(1)));
+  EXPECT_TRUE(arrives(numbered_frame(3)));
+}
+
+TEST_F(PacketTransmitterTest, ADeviceThatIsDownOrGoneIsNoErrorButNothingIsSent) {
+  PacketTransmitter transmitter(options());
+  lab().run("ip link set eth0 down");
+  EXPECT_EQ(send(transmitter, {numbered_frame(1), numbered_frame(2)}), std::vector<bool>(2, false));
+  lab().run("ip link set eth0 up");
+  wait_until_running("eth0");
+  EXPECT_EQ(send(transmitter, {numbered_frame(3)}), std::vector<bool>{true});
+  EXPECT_TRUE(arrives(numbered_frame(3)));
+  lab().run("ip link del eth0");
+  EXPECT_EQ(send(transmitter, {numbered_frame(4)}), std::vector<bool>{false});
+}
+
+// A qdisc that lets three frames through at once and then one in some minutes.
+constexpr char kTightQdisc[] = "tc qdisc replace dev eth0 root tbf rate 8bit burst 2000 limit 400";
+
+TEST_F(PacketTransmitterTest, AFullQdiscIsRetriedForABoundedTime) {
+  lab().run(kTightQdisc);
+  PacketTransmitter transmitter(options());
+  const auto start = std::chrono::steady_clock::now();
+  const auto sent = send(transmitter, std::vector<Frame>(100, numbered_frame(1, 158)));
+  const auto elapsed = std::chrono::steady_clock::now() - start;
+  EXPECT_TRUE(sent.front());
+  EXPECT_FALSE(sent.back());
+  EXPECT_GE(elapsed, PacketTransmitter::kRetry);
+  EXPECT_LT(elapsed, std::chrono::seconds(1)) << "the bound is for the call, not for each frame";
+}
+
+TEST_F(PacketTransmitterTest, AFullSocketBufferIsRetriedForABoundedTime) {
+  // The qdisc keeps what it gets, so that its packets stay on the socket's account.
+  lab().run("tc qdisc replace dev eth0 root tbf rate 8bit burst 2000 limit 1gb");
+  PacketTransmitter transmitter(options());
+  const std::vector<Frame> frames(1000, numbered_frame(1, 1400));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  std::vector<bool> sent;
+  do {
+    sent = send(transmitter, frames);
+    ASSERT_LT(std::chrono::steady_clock::now(), end);
+  } while (sent.back());
+  EXPECT_FALSE(send(transmitter, {frames.front()}).front());
+}
+
+TEST_F(PacketTransmitterTest, GoesRoundTheQdiscWhereAsked) {
+  lab().run(kTightQdisc);
+  PacketTransmitter transmitter(options(true));
+  const std::vector<Frame> frames(100, numbered_frame(1, 158));
+  EXPECT_EQ(send(transmitter, frames), std::vector<bool>(100, true));
+  for (const Frame& frame : frames) ASSERT_TRUE(arrives(frame));
+  transmitter.set_qdisc_bypass(false);
+  EXPECT_FALSE(send(transmitter, frames).back());
+}
+
+TEST_F(PacketTransmitterTest, AnInterfaceThatDoesNotExistIsRefused) {
+  PacketTransmitterOptions none = options();
+  none.interface_index = 4711;
+  EXPECT_THROW(PacketTransmitter transmitter(none), std::system_error);
+}
+
+}  // namespace
+}  // namespace headgate::test

@@ -1,0 +1,106 @@
+#include "linux/timer_waiter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+namespace headgate::test {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+
+TEST(MonotonicClock, GoesForwardAndSleepsAtLeastAsLongAsAsked) {
+  MonotonicClock clock;
+  const Instant before = clock.now();
+  clock.sleep(milliseconds(2));
+  EXPECT_GE(clock.now() - before, milliseconds(2));
+}
+
+TEST(TimerWaiter, SleepsUntilTheDeadlineAndNotLess) {
+  MonotonicClock clock;
+  TimerWaiter waiter;
+  const Instant deadline = clock.now() + milliseconds(3);
+  waiter.prepare();
+  waiter.wait(deadline);
+  EXPECT_GE(clock.now(), deadline);
+}
+
+TEST(TimerWaiter, ADeadlineInThePastDoesNotSleep) {
+  TimerWaiter waiter;
+  waiter.prepare();
+  waiter.wait(Instant{});
+  waiter.prepare();
+  waiter.wait(Instant{} - hours(1));
+}
+
+TEST(TimerWaiter, AWakeAfterPrepareIsNotLost) {
+  TimerWaiter waiter;
+  waiter.prepare();
+  waiter.wake();
+  waiter.wait(std::nullopt);  // would never return
+}
+
+TEST(TimerWaiter, AWakeOfAWaiterThatIsAwakeIsForgotten) {
+  MonotonicClock clock;
+  TimerWaiter waiter;
+  waiter.wake();
+  waiter.prepare();
+  waiter.cancel();
+  waiter.wake();
+  const Instant deadline = clock.now() + milliseconds(3);
+  waiter.prepare();
+  waiter.wait(deadline);
+  EXPECT_GE(clock.now(), deadline);
+}
+
+TEST(TimerWaiter, WakesAThreadThatSleeps) {
+  TimerWaiter waiter;
+  std::atomic<bool> preparing{false};
+  std::thread sleeper([&] {
+    waiter.prepare();
+    preparing = true;
+    waiter.wait(std::nullopt);
+  });
+  while (!preparing) std::this_thread::yield();
+  std::this_thread::sleep_for(milliseconds(5));
+  waiter.wake();
+  sleeper.join();
+}
+
+// Two threads hand a number to and fro. A wake-up that is lost, or a number that is not seen, leaves them
+// hanging.
+TEST(TimerWaiter, LosesNoWakeUpBetweenTwoThreads) {
+  constexpr int kRounds = 20'000;
+  TimerWaiter ping;
+  TimerWaiter pong;
+  std::atomic<int> number{0};
+  const auto wait_for = [&number](TimerWaiter& waiter, int wanted) {
+    while (number.load(std::memory_order_relaxed) < wanted) {
+      waiter.prepare();
+      if (number.load(std::memory_order_relaxed) < wanted) {
+        waiter.wait(std::nullopt);
+      } else {
+        waiter.cancel();
+      }
+    }
+  };
+  std::thread other([&] {
+    for (int i = 1; i < 2 * kRounds; i += 2) {
+      wait_for(ping, i);
+      number.store(i + 1, std::memory_order_relaxed);
+      pong.wake();
+    }
+  });
+  for (int i = 1; i < 2 * kRounds; i += 2) {
+    number.store(i, std::memory_order_relaxed);
+    ping.wake();
+    wait_for(pong, i + 1);
+  }
+  other.join();
+  EXPECT_EQ(number, 2 * kRounds);
+}
+
+}  // namespace
+}  // namespace headgate::test
