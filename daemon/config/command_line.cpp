@@ -57,6 +57,7 @@ std::string strip_dashes(std::string name) {
 
 std::string explain_unknown(const std::string& option_name) {
   std::vector<std::string_view> names;
+  names.reserve(kOptions.size());
   for (const Option& option : kOptions) names.push_back(option.name);
   const std::string name = strip_dashes(option_name);
   auto nearest = nearest_word(name, names);

@@ -84,6 +84,7 @@ std::vector<ShapeConfig> read_shapes(const toml::array& tables, Findings& findin
   }
   check_interfaces_differ(shapes, findings);
   std::vector<ShapeConfig> configs;
+  configs.reserve(shapes.size());
   for (auto& [shape, place] : shapes) configs.push_back(std::move(shape));
   return configs;
 }

@@ -37,6 +37,7 @@ const Part* find_part(std::string_view name) {
 
 std::vector<std::string_view> part_names() {
   std::vector<std::string_view> names;
+  names.reserve(kParts.size());
   for (const Part& part : kParts) names.push_back(part.name);
   return names;
 }

@@ -25,8 +25,9 @@ constexpr std::array kKeywords = std::to_array<std::string_view>(
      "dir",     "direction", "llc"});
 
 bool is_keyword(std::string_view word) {
-  return std::find(kKeywords.begin(), kKeywords.end(), word) != kKeywords.end() || word.starts_with("tcp-") ||
-         word.starts_with("icmp-") || word.starts_with("icmp6-");
+  const bool constant = word.starts_with("tcp-") || word.starts_with("icmp-") || word.starts_with("icmp6-");
+  if (constant) return word.find('.') == std::string_view::npos;  // tcp-syn, icmp-echo, ...
+  return std::find(kKeywords.begin(), kKeywords.end(), word) != kKeywords.end();
 }
 
 // Words behind these stand for something that is known without asking the network.
@@ -44,11 +45,11 @@ bool all_of(std::string_view word, std::string_view letters) {
 // Numbers, and IPv4, IPv6 and MAC addresses; not their whole grammar, but nothing that is a name.
 bool is_number_or_address(std::string_view word) {
   static constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
-  if (all_of(word, "0123456789.-")) return true;  // 10.0.0.0, or a range of ports
-  if (word.find(':') != std::string_view::npos) return true;
+  const auto dots = std::count(word.begin(), word.end(), '.');
+  if (all_of(word, "0123456789.")) return dots <= 3;
+  if (word.find(':') != std::string_view::npos) return all_of(word, "0123456789abcdefABCDEF:.");
   if (word.starts_with("0x") || word.starts_with("0X")) return all_of(word.substr(2), kHexDigits);
-  const auto separators =
-      std::count(word.begin(), word.end(), '.') + std::count(word.begin(), word.end(), '-');
+  const auto separators = dots + std::count(word.begin(), word.end(), '-');
   const bool mac_groups = (separators == 5 && word.size() <= 17) || (separators == 2 && word.size() == 14) ||
                           (separators == 0 && word.size() == 12);
   return mac_groups && all_of(word, "0123456789abcdefABCDEF.-");

@@ -283,5 +283,32 @@ TEST(ExampleConfiguration, IsValidWhereItIsCommentedOut) {
   EXPECT_THAT(warnings_of(text), testing::IsEmpty());
 }
 
+// The examples of the manual page, each between .EX and .EE, without the marks of its markup.
+std::vector<std::string> examples_of_manual() {
+  std::ifstream file(MANUAL_PAGE);
+  std::vector<std::string> examples;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line == ".EE") inside = false;
+    if (inside) {
+      std::erase(line, '\\');
+      examples.back() += line + "\n";
+    }
+    if (line == ".EX") {
+      inside = true;
+      examples.emplace_back();
+    }
+  }
+  std::erase_if(examples, [](const std::string& example) { return !example.starts_with("[[shape]]"); });
+  return examples;
+}
+
+TEST(ManualPage, HasExamplesThatAreValid) {
+  const std::vector<std::string> examples = examples_of_manual();
+  EXPECT_GE(examples.size(), 5U);
+  for (const std::string& example : examples)
+    EXPECT_THAT(warnings_of(example), testing::IsEmpty()) << example;
+}
+
 }  // namespace
 }  // namespace headgate

@@ -66,6 +66,7 @@ TEST(MatchExpression, TakesWhatPcapFilterTakes) {
                                  "net 10",
                                  "net 10.0.0.0 mask 255.0.0.0",
                                  "portrange 6000-6008",
+                                 "tcp portrange 6000-6008 or udp src portrange 1-2",
                                  "tcp dst port 80 or 443",
                                  "port domain or ntp",
                                  "ip proto 50",
@@ -114,7 +115,8 @@ TEST(MatchExpression, NeverAsksTheResolver) {
   for (const auto* expression :
        {"host example.com", "example.com", "src printer", "net mynet", "dst host a-b.example",
         "tcp port 80 and host www.example.org", "port 53 or src example.com", "ip6 host localhost",
-        "host 10.0.0.1 or example.com", "gateway router7"}) {
+        "host 10.0.0.1 or example.com", "gateway router7", "host 10.0.0.1-10.0.0.5", "host 1.2.3.4.5",
+        "src 60-70", "host example.com:80", "tcp-x.example"}) {
     EXPECT_THAT(error_of(expression), testing::HasSubstr("nor an address")) << expression;
   }
 }
