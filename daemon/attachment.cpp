@@ -41,7 +41,9 @@ Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
                                             .qdisc_bypass = shape.qdisc_bypass}),
       hand_off_(ring_.slots() + kEntriesThatAreNoPackets),
       drain_loop_(hand_off_, ring_, transmitter_, waiter_, clock_, shaper, classifier),
-      capture_loop_(ring_, hand_off_, waiter_, divert_, drain_loop_.health(), clock_, classifier) {}
+      capture_loop_(ring_, hand_off_, waiter_, divert_, drain_loop_.health(), clock_, classifier) {
+  for (const std::string& line : divert_.swept()) log_("found after a dead daemon: " + line);
+}
 
 Attachment::~Attachment() { stop(Queued::keep); }
 
