@@ -17,7 +17,8 @@ constexpr Duration kReconfigurePatience = std::chrono::seconds(2);
 constexpr std::size_t kEntriesThatAreNoPackets = 16;
 
 bool takes_control(const ShapeConfig& shape) {
-  return std::any_of(shape.classes.begin(), shape.classes.end(), [](const ClassConfig& one) { return one.control; });
+  return std::any_of(shape.classes.begin(), shape.classes.end(),
+                     [](const ClassConfig& one) { return one.control; });
 }
 
 }  // namespace
@@ -45,7 +46,9 @@ Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
   for (const std::string& line : divert_.swept()) log_("found after a dead daemon: " + line);
 }
 
-Attachment::~Attachment() { stop(Queued::keep); }
+Attachment::~Attachment() {
+  stop(Queued::keep);
+}
 
 void Attachment::start() {
   drain_thread_ = std::thread([this] { drain(); });
@@ -112,6 +115,8 @@ bool Attachment::check_progress() {
   return moves && !drain_loop_.health().overdue(now);
 }
 
-bool Attachment::call(DrainLoop::Request request) { return drain_loop_.call(std::move(request), kCallPatience); }
+bool Attachment::call(DrainLoop::Request request) {
+  return drain_loop_.call(std::move(request), kCallPatience);
+}
 
 }  // namespace headgate

@@ -27,8 +27,8 @@ class Attachment {
   using Log = std::function<void(const std::string& line)>;  // called by any thread
 
   // Throws a sentence for the administrator. `shaper` belongs to the drain thread from start() to stop().
-  Attachment(const DaemonConfig& daemon, const ShapeConfig& shape, std::shared_ptr<const Classifier> classifier,
-             Shaper& shaper, Log log);
+  Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
+             std::shared_ptr<const Classifier> classifier, Shaper& shaper, Log log);
   ~Attachment();  // as stop(Queued::keep)
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;

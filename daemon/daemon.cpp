@@ -61,9 +61,7 @@ std::vector<std::string> fixed_settings_changed(const DaemonConfig& now, const D
 }  // namespace
 
 Daemon::Daemon(Config config, CommandLine command_line)
-    : config_(std::move(config)),
-      command_line_(std::move(command_line)),
-      started_(MonotonicClock().now()) {
+    : config_(std::move(config)), command_line_(std::move(command_line)), started_(MonotonicClock().now()) {
   // First, so that a second daemon on the same socket is refused before it touches any device.
   control_socket_.emplace(config_.daemon.control,
                           [this](std::string_view line) { return handle_request(line, *this); });
@@ -76,7 +74,9 @@ Daemon::Daemon(Config config, CommandLine command_line)
     checked("epoll_ctl", epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event));
   }
   for (const ShapeConfig& shape : config_.shapes) shapes_.push_back(make_shape(shape));
-  for (const auto& shape : shapes_) shape->start();
+  // Somebody who types an interface's name wants to hear at once that there is none.
+  const bool may_wait = !command_line_.config;
+  for (const auto& shape : shapes_) shape->start(may_wait);
 }
 
 Daemon::~Daemon() = default;
@@ -130,13 +130,13 @@ void Daemon::handle_signal() {
 
 // Events tell only that something changed: they may be older than what the shapes have done since.
 void Daemon::handle_links() {
-  std::vector<int> changed;
+  std::vector<Link> changed;
   bool all = false;
-  const auto note = [&changed](const Link& link) { changed.push_back(link.index); };
+  const auto note = [&changed](const Link& link) { changed.push_back(link); };
   link_monitor_.dispatch(note, note, [&all] { all = true; });
   for (const auto& shape : shapes_) {
-    const auto used = [&shape](int index) { return shape->uses_link(index); };
-    if (all || std::any_of(changed.begin(), changed.end(), used)) shape->recheck_links(netlink_);
+    const auto concerns = [&shape](const Link& link) { return shape->concerns(link); };
+    if (all || std::any_of(changed.begin(), changed.end(), concerns)) shape->maintain(netlink_);
   }
 }
 
@@ -144,7 +144,10 @@ void Daemon::tick() {
   std::uint64_t expirations = 0;
   if (read(ticker_.get(), &expirations, sizeof expirations) < 0) return;
   bool progress = true;
-  for (const auto& shape : shapes_) progress = shape->check_progress() && progress;
+  for (const auto& shape : shapes_) {
+    progress = shape->check_progress() && progress;
+    shape->maintain(netlink_);
+  }
   service_manager_.status(status_line());
   if (progress) service_manager_.feed_watchdog();
 }
@@ -224,7 +227,7 @@ std::vector<std::string> Daemon::apply(const Config& next) {
   for (const ShapeConfig& config : next.shapes) {
     if (find(config) != nullptr) continue;
     added.push_back(make_shape(config));
-    added.back()->start();
+    added.back()->start(true);
   }
   Shapes kept;
   for (const ShapeConfig& config : next.shapes) {

@@ -76,7 +76,8 @@ int run(const CommandLine& command_line) {
 }
 
 int exit_code_of(const std::error_code& code) {
-  const bool not_permitted = code == std::errc::operation_not_permitted || code == std::errc::permission_denied;
+  const bool not_permitted =
+      code == std::errc::operation_not_permitted || code == std::errc::permission_denied;
   return not_permitted ? kExitNotPermitted : kExitRefused;
 }
 

@@ -3,6 +3,7 @@
 #include <net/if.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <stdexcept>
 #include <utility>
@@ -25,7 +26,8 @@ std::shared_ptr<const Classifier> make_classifier(const ShapeConfig& config, std
   for (const ClassConfig& one : config.classes) {
     std::string error;
     matchers.push_back(one.match.empty() ? nullptr : compile_match(one.match, error));
-    if (!error.empty()) throw std::runtime_error(title_of(config) + ": class " + one.name + ": match: " + error);
+    if (!error.empty())
+      throw std::runtime_error(title_of(config) + ": class " + one.name + ": match: " + error);
   }
   return std::make_shared<const Classifier>(config.classes, std::move(matchers), hash_seed);
 }
@@ -33,91 +35,169 @@ std::shared_ptr<const Classifier> make_classifier(const ShapeConfig& config, std
 }  // namespace
 
 Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, Attachment::Log log)
-    : log_(std::move(log)),
+    : daemon_(daemon),
+      log_(std::move(log)),
       config_(config),
       hash_seed_(random_seed()),
-      shaper_(ShaperLimits{.memory = daemon.memory,
-                           .max_flows = daemon.max_flows,
-                           .idle = daemon.idle},
-              config.classes, clock_.now()),
-      attachment_(daemon, config, make_classifier(config, hash_seed_), shaper_, log_) {}
+      classifier_(make_classifier(config, hash_seed_)),
+      shaper_(ShaperLimits{.memory = daemon.memory, .max_flows = daemon.max_flows, .idle = daemon.idle},
+              config.classes, clock_.now()) {}
 
-Shape::~Shape() { stop(); }
+Shape::~Shape() {
+  stop();
+}
 
-void Shape::start() {
+void Shape::start(bool may_wait) {
+  const bool missing = if_nametoindex(config_.interface.c_str()) == 0;
+  if (missing && may_wait) {
+    open_since("there is no interface " + config_.interface + " yet");
+  } else {
+    attach();
+  }
   running_ = true;
-  attachment_.start();
-  state_.clear();
 }
 
 void Shape::stop() {
-  attachment_.stop(Attachment::Queued::send);
-  if (std::exchange(running_, false)) state_ = "stopped";
+  if (!std::exchange(running_, false)) return;
+  if (attachment_) attachment_->stop(Attachment::Queued::send);
+  drop_queued();
+  past_losses_ = losses();
+  attachment_.reset();
+  state_ = "stopped";
 }
 
-void Shape::check_classes(const ShapeConfig& config) { make_classifier(config, 0); }
-
-void Shape::reconfigure(const ShapeConfig& config) {
-  attachment_.reconfigure(config, make_classifier(config, hash_seed_));
-  config_ = config;
+// What could not be sent any more, because nothing was attached to send it.
+void Shape::drop_queued() {
+  std::array<DuePacket, 64> batch;
+  for (std::size_t count = shaper_.release_all(batch); count > 0; count = shaper_.release_all(batch)) {
+    shaper_.complete_dropped({batch.data(), count}, DropReason::stop);
+  }
 }
 
-void Shape::open_host(const std::string& reason) {
-  if (!attachment_.diverting()) return;
-  attachment_.detach();
+void Shape::attach() {
+  attachment_ = std::make_unique<Attachment>(daemon_, config_, classifier_, shaper_, log_);
+  try {
+    attachment_->start();
+  } catch (...) {
+    attachment_.reset();
+    throw;
+  }
+  state_.clear();
+}
+
+void Shape::try_to_attach() {
+  try {
+    attach();
+    log_(title() + ": shaping again");
+  } catch (const std::exception& error) {
+    open_since(error.what());
+  }
+}
+
+void Shape::end_attachment(const std::string& reason) {
+  attachment_->detach();
+  attachment_->stop(Attachment::Queued::keep);
+  past_losses_ = losses();
+  attachment_.reset();
+  open_since(reason);
+}
+
+void Shape::open_since(const std::string& reason) {
+  if (state_ == reason) return;
   state_ = reason;
   log_(title() + ": traffic passes unshaped: " + reason);
 }
 
-bool Shape::uses_link(int index) const {
-  const TrafficDivert& divert = attachment_.divert();
-  return index == divert.interface_index() || index == divert.device_index() || index == divert.capture_index();
+void Shape::check_classes(const ShapeConfig& config) {
+  make_classifier(config, 0);
 }
 
-void Shape::recheck_links(Netlink& netlink) {
-  const TrafficDivert& divert = attachment_.divert();
-  if (!netlink.find_link(divert.interface_index())) open_host("interface " + config_.interface + " was deleted");
+void Shape::reconfigure(const ShapeConfig& config) {
+  const auto classifier = make_classifier(config, hash_seed_);
+  if (attachment_) {
+    attachment_->reconfigure(config, classifier);
+  } else {
+    shaper_.reconfigure(
+        config.classes, [&classifier](ArrivingPacket& packet) { classifier->classify(packet); },
+        clock_.now());
+  }
+  classifier_ = classifier;
+  config_ = config;
+}
+
+bool Shape::concerns(const Link& link) const {
+  if (!attachment_) return link.name == config_.interface;
+  const TrafficDivert& divert = attachment_->divert();
+  return link.index == divert.interface_index() || link.index == divert.device_index() ||
+         link.index == divert.capture_index();
+}
+
+void Shape::maintain(Netlink& netlink) {
+  if (!running_) return;
+  if (attachment_) {
+    const std::string reason = why_not_intact(netlink);
+    if (!reason.empty()) end_attachment(reason);
+  }
+  if (!attachment_ && netlink.find_link(config_.interface)) try_to_attach();
+}
+
+std::string Shape::why_not_intact(Netlink& netlink) const {
+  if (const std::string error = attachment_->capture_error(); !error.empty())
+    return "capture ended: " + error;
+  const TrafficDivert& divert = attachment_->divert();
+  const std::optional<Link> interface = netlink.find_link(divert.interface_index());
+  if (!interface) return "interface " + config_.interface + " was deleted";
+  if (interface->mtu != divert.mtu()) return "its MTU changed to " + std::to_string(interface->mtu);
   for (const int index : {divert.device_index(), divert.capture_index()}) {
     const std::optional<Link> link = netlink.find_link(index);
-    if (!link) {
-      open_host("its divert device was deleted");
-    } else if ((link->flags & IFF_UP) == 0) {
-      open_host("its divert device " + link->name + " was set down");
-    }
+    if (!link) return "its divert device was deleted";
+    if ((link->flags & IFF_UP) == 0) return "its divert device " + link->name + " was set down";
   }
+  if (!divert.in_place()) return "its filter was deleted";
+  return {};
 }
 
 bool Shape::check_progress() {
-  if (const std::string error = attachment_.capture_error(); !error.empty()) open_host("capture ended: " + error);
-  return !attachment_.diverting() || attachment_.check_progress();
+  return !attachment_ || attachment_->check_progress();
+}
+
+Shape::Losses Shape::losses() const {
+  Losses sum = past_losses_;
+  if (attachment_) {
+    sum.ring += attachment_->lost_ring();
+    sum.device += attachment_->divert().lost_device();
+    sum.unshaped += attachment_->divert().passed_unshaped();
+  }
+  return sum;
 }
 
 ShapeStatistics Shape::statistics() {
   std::string state = state_;
   const auto snapshot = std::make_shared<ShaperStatistics>();
-  if (!running_) {
+  if (!attachment_) {
     last_statistics_ = shaper_.statistics(clock_.now());
-  } else if (attachment_.call(
-                 [snapshot](Shaper& shaper, PacketSink&, Instant now) { *snapshot = shaper.statistics(now); })) {
+  } else if (attachment_->call([snapshot](Shaper& shaper, PacketSink&, Instant now) {
+               *snapshot = shaper.statistics(now);
+             })) {
     last_statistics_ = *snapshot;
   } else {
     state = "the drain thread does not answer; these are its last figures";
   }
-  const TrafficDivert& divert = attachment_.divert();
+  const Losses lost = losses();
   return ShapeStatistics{.interface = config_.interface,
                          .direction = config_.direction,
-                         .diverting = divert.attached(),
+                         .diverting = diverting(),
                          .state = state,
-                         .divert = divert.method(),
+                         .divert = attachment_ ? attachment_->divert().method() : daemon_.divert,
                          .shaper = last_statistics_,
-                         .lost_ring = attachment_.lost_ring(),
-                         .lost_device = divert.lost_device(),
-                         .unshaped = divert.passed_unshaped(),
+                         .lost_ring = lost.ring,
+                         .lost_device = lost.device,
+                         .unshaped = lost.unshaped,
                          .config = config_};
 }
 
 std::vector<FlowStatistics> Shape::largest_flows(ClassIndex class_index, std::size_t limit) {
-  if (!running_ || limit == 0) return {};
+  if (limit == 0) return {};
   struct Reading {
     std::vector<FlowStatistics> largest;  // a heap with the smallest on top
     std::optional<std::uint32_t> next = 0;
@@ -138,10 +218,14 @@ std::vector<FlowStatistics> Shape::largest_flows(ClassIndex class_index, std::si
     std::push_heap(heap.begin(), heap.end(), larger);
   };
   while (reading->next) {
-    const bool answered = attachment_.call([=](Shaper& shaper, PacketSink&, Instant) {
+    const auto read_some = [=](Shaper& shaper) {
       reading->next = shaper.visit_flows(class_index, *reading->next, kFlowRecordsPerCall, keep_if_large);
-    });
-    if (!answered) return {};
+    };
+    if (!attachment_) {
+      read_some(shaper_);
+    } else if (!attachment_->call([read_some](Shaper& shaper, PacketSink&, Instant) { read_some(shaper); })) {
+      return {};
+    }
   }
   std::sort_heap(reading->largest.begin(), reading->largest.end(), larger);
   return reading->largest;

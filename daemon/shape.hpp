@@ -1,7 +1,10 @@
 // One shaped interface and direction: the shaper with its queues and counters, and what attaches it to the interface.
 //
-// Main thread. Construction makes everything but takes no packet; start() diverts; stop() opens the host first, then
-// sends what is queued. Destruction stops.
+// The shaper lives as long as the shape. The attachment is replaced whenever the interface or something of ours on it
+// has changed under it; in between the host is open and state() says why. Nothing that is queued is lost by that.
+//
+// Main thread. Construction takes no packet; start() diverts; stop() opens the host first, then sends what is queued.
+// Destruction stops.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +30,9 @@ class Shape {
   Shape(const Shape&) = delete;
   Shape& operator=(const Shape&) = delete;
 
-  void start();
+  // Throws a sentence for the administrator when the interface cannot be shaped. An interface that is not there (yet)
+  // is no error when `may_wait`: the shape attaches when it appears.
+  void start(bool may_wait);
   void stop();
 
   // Classes from the next packet on; interface and direction must be the same. Returns when they are in force.
@@ -35,17 +40,18 @@ class Shape {
   // Throws what reconfigure() would find wrong with the classes, and changes nothing.
   static void check_classes(const ShapeConfig& config);
 
-  // Whether a link of this namespace matters here. When something has happened to one that does, recheck_links() looks
-  // how they are by now, and opens the host when the shape cannot work any more.
-  bool uses_link(int index) const;
-  void recheck_links(Netlink& netlink);
+  // Whether a link of this namespace matters here. When something has happened to one that does, or to any filter,
+  // maintain() is to be called at once, and about once a second in any case: it opens the host when the attachment does
+  // not work any more, and attaches anew when that is possible.
+  bool concerns(const Link& link) const;
+  void maintain(Netlink& netlink);
 
   // To be called about once a second. False: a thread has work and does not get on with it.
   bool check_progress();
 
   const ShapeConfig& config() const { return config_; }
   std::string title() const { return title_of(config_); }
-  bool diverting() const { return attachment_.diverting(); }
+  bool diverting() const { return attachment_ != nullptr && attachment_->diverting(); }
   const std::string& state() const { return state_; }  // why the host is open; empty while diverting
 
   ShapeStatistics statistics();
@@ -53,16 +59,32 @@ class Shape {
   std::vector<FlowStatistics> largest_flows(ClassIndex class_index, std::size_t limit);
 
  private:
-  void open_host(const std::string& reason);
+  void attach();
+  void drop_queued();
+  void try_to_attach();
+  void end_attachment(const std::string& reason);
+  std::string why_not_intact(Netlink& netlink) const;
+  void open_since(const std::string& reason);
 
+  // Of the attachments that were; the present one's come on top.
+  struct Losses {
+    std::uint64_t ring = 0;
+    std::uint64_t device = 0;
+    std::uint64_t unshaped = 0;
+  };
+  Losses losses() const;
+
+  const DaemonConfig daemon_;
   const Attachment::Log log_;
   ShapeConfig config_;
   const std::uint64_t hash_seed_;
-  std::string state_ = "not started";
+  std::shared_ptr<const Classifier> classifier_;
   MonotonicClock clock_;
   Shaper shaper_;
-  Attachment attachment_;
-  bool running_ = false;
+  std::unique_ptr<Attachment> attachment_;  // none: the host is open
+  bool running_ = false;                    // between start() and stop()
+  std::string state_ = "not started";
+  Losses past_losses_;
   ShaperStatistics last_statistics_;
 };
 

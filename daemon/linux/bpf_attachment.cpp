@@ -86,6 +86,15 @@ BpfAttachment::~BpfAttachment() {
   }
 }
 
+bool BpfAttachment::in_place() const {
+  // A TCX link goes only with its interface, which whoever asks watches anyway.
+  if (filter_.kind.empty()) return true;
+  const std::vector<Filter> present = netlink_.filters(interface_index_, filter_.parent);
+  return std::any_of(present.begin(), present.end(), [this](const Filter& one) {
+    return one.name == filter_.name && one.handle == filter_.handle;
+  });
+}
+
 void remove_filter(Netlink& netlink, int interface_index, const Filter& filter, bool with_clsact) {
   netlink.delete_filter(interface_index, filter);
   if (with_clsact && netlink.filters(interface_index, clsact_parent(TrafficHook::ingress)).empty() &&

@@ -33,6 +33,8 @@ class BpfAttachment {
   BpfAttachment(const BpfAttachment&) = delete;
   BpfAttachment& operator=(const BpfAttachment&) = delete;
 
+  bool in_place() const;  // false: somebody took it away; not asked of one whose interface is gone
+
  private:
   void attach_filter(int program);
 

@@ -130,6 +130,9 @@ void TrafficDivert::detach() {
 bool TrafficDivert::attached() const {
   return state_->divert.has_value();
 }
+bool TrafficDivert::in_place() const {
+  return state_->divert && state_->divert->in_place() && state_->drop.in_place();
+}
 DivertMethod TrafficDivert::method() const {
   return state_->method;
 }

@@ -35,6 +35,7 @@ class TrafficDivert : public DeadManSwitch {
   void attach();  // throws when a divert device is down or gone: what is redirected there vanishes
   void detach();  // never fails: whatever the kernel says, the program lets every packet go on from here on
   bool attached() const;
+  bool in_place() const;  // attached, and nobody has taken what was attached away
 
   DivertMethod method() const;      // tcx or clsact, never automatic
   int interface_index() const;      // where shaped packets are sent
