@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "config/suggestion.hpp"
 #include "control/class_lookup.hpp"
-#include "control/nearest_name.hpp"
 #include "control/statistics_json.hpp"
 #include "headgate/control_message.hpp"
 
@@ -153,17 +153,17 @@ std::vector<std::string> full_names(const DaemonStatus& status, const std::vecto
 RequestError unknown_class(const DaemonStatus& status, const std::string& name) {
   const std::vector<ClassPosition> all = find_classes(status.shapes, "");
   RequestError error{kErrorUnknownClass, "no class " + in_quotes(name), full_names(status, all)};
-  std::vector<std::string> names = error.details;
+  std::vector<std::string_view> names(error.details.begin(), error.details.end());
   for (const ClassPosition& position : all) {
     names.push_back(status.shapes[position.shape].config.classes[position.index].name);
   }
-  const std::string nearest = nearest_name(name, names);
+  const std::optional<std::string_view> nearest = nearest_word(name, names);
   if (error.details.empty()) {
     error.message += ": no class is configured";
-  } else if (nearest.empty()) {
-    error.message += ", the classes are:";
+  } else if (nearest) {
+    error.message += ", did you mean " + in_quotes(*nearest) + "? The classes are:";
   } else {
-    error.message += ", did you mean " + in_quotes(nearest) + "? The classes are:";
+    error.message += ", the classes are:";
   }
   return error;
 }
@@ -242,24 +242,22 @@ Json answer_flows(const Request& request, DaemonControl& daemon) {
 }
 
 struct Command {
-  std::string name;
+  std::string_view name;
   Json (*answer)(const Request&, DaemonControl&);
 };
 
-const std::vector<Command>& commands() {
-  static const std::vector<Command> kCommands = {
-      {"show", answer_show}, {"flows", answer_flows}, {"reload", answer_reload}, {"version", answer_version}};
-  return kCommands;
-}
+constexpr Command kCommands[] = {
+    {"show", answer_show}, {"flows", answer_flows}, {"reload", answer_reload}, {"version", answer_version}};
 
 Json answer(const Request& request, DaemonControl& daemon) {
-  for (const Command& command : commands()) {
+  std::vector<std::string_view> names;
+  for (const Command& command : kCommands) {
     if (command.name == request.command) return command.answer(request, daemon);
+    names.push_back(command.name);
   }
-  throw RequestError{
-      kErrorBadRequest,
-      "unknown command " + in_quotes(request.command) + ", expected show, flows, reload or version",
-      {}};
+  throw RequestError{kErrorBadRequest,
+                     "unknown command " + in_quotes(request.command) + ", " + suggest(request.command, names),
+                     {}};
 }
 
 }  // namespace

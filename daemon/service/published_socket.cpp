@@ -112,14 +112,15 @@ void PublishedSocket::bind_and_listen(const std::string& name, std::optional<gid
   if (bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0) {
     fail(path_, "cannot bind");
   }
+  if (lstat(name.c_str(), &identity_) < 0) fail(path_, "cannot look at it");
   // Without the right to give the group away the socket keeps ours. Who may talk is checked for each client
   // anyway.
-  if (group && lchown(name.c_str(), static_cast<uid_t>(-1), *group) < 0 && errno != EPERM) {
+  const bool other_group = group && identity_.st_gid != *group;
+  if (other_group && lchown(name.c_str(), static_cast<uid_t>(-1), *group) < 0 && errno != EPERM) {
     fail(path_, "cannot set its group");
   }
   if (chmod(name.c_str(), kMode) < 0) fail(path_, "cannot set its mode");
   if (listen(listener_.get(), kBacklog) < 0) fail(path_, "cannot listen");
-  if (lstat(name.c_str(), &identity_) < 0) fail(path_, "cannot look at it");
 }
 
 void PublishedSocket::publish(const std::string& name) {

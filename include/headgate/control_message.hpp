@@ -18,7 +18,7 @@ inline constexpr int kSchema = 1;
 inline constexpr std::size_t kMaxRequestBytes = 64 * 1024;
 inline constexpr std::size_t kMaxControlClients = 32;
 
-// `limit` of a "flows" request. The most keeps a reply below 2 MiB.
+// `limit` of a "flows" request. The most keeps a reply below 3 MiB.
 inline constexpr std::size_t kDefaultFlowLimit = 100;
 inline constexpr std::size_t kMaxFlowLimit = 4096;
 

@@ -220,6 +220,23 @@ TEST(ControlHandler, AClassThatWentBetweenTwoLooksIsUnknown) {
   EXPECT_EQ(error_code(ask_flows(daemon, "video")), kErrorUnknownClass);
 }
 
+TEST(ControlHandler, TheLongestListOfFlowsStaysBelowThreeMebibytes) {
+  FakeDaemon daemon;
+  FlowStatistics flow;
+  flow.key.source.fill(0xff);
+  flow.key.destination.fill(0xff);
+  flow.key.source_port = flow.key.destination_port = 65'535;
+  flow.key.protocol = 253;
+  flow.key.vlan.fill(0xff);
+  constexpr std::uint64_t kYearsOfFullSpeed = 1ull << 52;
+  flow.sent = flow.dropped = flow.queued = {kYearsOfFullSpeed, kYearsOfFullSpeed};
+  daemon.flows_of["video"].assign(kMaxFlowLimit, flow);
+  daemon.status_now.shapes[1].config.classes[1].key.vlan = true;
+  const std::string reply = handle_request(R"({"command":"flows","class":"video","limit":4096})", daemon);
+  EXPECT_EQ(Json::parse(reply)["flows"].size(), kMaxFlowLimit);
+  EXPECT_LT(reply.size(), 3 * 1024 * 1024);
+}
+
 TEST(ControlHandler, RepliesToInvalidUtf8InNamesWithReplacements) {
   FakeDaemon daemon;
   daemon.status_now.config_path = "/etc/\xff.toml";
@@ -269,12 +286,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadRequest{"NoCommand", "{}", "the request has no member \"command\""},
         BadRequest{"CommandIsNumber", R"({"command":1})", "member \"command\" is not a string"},
         BadRequest{"UnknownCommand", R"({"command":"halt"})",
-                   "unknown command \"halt\", expected show, flows, reload or version"},
+                   "unknown command \"halt\", expected \"show\", \"flows\", \"reload\" or \"version\""},
         BadRequest{"EmptyCommand", R"({"command":""})",
-                   "unknown command \"\", expected show, flows, reload or version"},
+                   "unknown command \"\", expected \"show\", \"flows\", \"reload\" or \"version\""},
         BadRequest{"UnknownMember", R"({"command":"reload","fast":true})",
                    "unknown member \"fast\" in the request"},
-        BadRequest{"ClassIsList", R"({"command":"flows","class":["dns"]})", "member \"class\" is not a string"},
+        BadRequest{"ClassIsList", R"({"command":"flows","class":["dns"]})",
+                   "member \"class\" is not a string"},
         BadRequest{"LimitZero", R"({"command":"flows","limit":0})",
                    "member \"limit\" is not a whole number from 1 to 4096"},
         BadRequest{"LimitNegative", R"({"command":"flows","limit":-1})",
@@ -293,9 +311,9 @@ INSTANTIATE_TEST_SUITE_P(
                    "the request is nested too deeply"},
         BadRequest{"NestedWithoutEnd", std::string(60'000, '['), "the request is nested too deeply"},
         BadRequest{"InvalidUtf8", "{\"command\":\"sho\xc3\x28\"}", "the request is not JSON: see byte 17"},
-        BadRequest{
-            "LongCommand", R"({"command":")" + std::string(60'000, 'x') + R"("})",
-            "unknown command \"" + std::string(80, 'x') + "...\", expected show, flows, reload or version"},
+        BadRequest{"LongCommand", R"({"command":")" + std::string(60'000, 'x') + R"("})",
+                   "unknown command \"" + std::string(80, 'x') +
+                       "...\", expected \"show\", \"flows\", \"reload\" or \"version\""},
         BadRequest{"ZeroByte", std::string("{\"command\":\"show\"}\0", 19),
                    "the request is not JSON: see byte 19"}),
     [](const auto& test) { return std::string(test.param.name); });
