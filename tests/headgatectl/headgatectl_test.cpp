@@ -1,0 +1,330 @@
+// The program as its users see it: exit code, standard output, standard error, against a real socket.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/fake_daemon.hpp"
+#include "headgate/control_message.hpp"
+#include "service/served_socket.hpp"
+#include "service/temporary_directory.hpp"
+
+namespace headgate {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Outcome {
+  int exit_code = -1;  // 128 + the signal that ended it
+  std::string output;
+  std::string errors;
+};
+
+std::string read_all(const std::string& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+class HeadgatectlTest : public testing::Test {
+ protected:
+  // `output` is where standard output goes, a file of the test's own unless given.
+  Outcome run(std::vector<std::string> arguments, uid_t user = 0, int output = -1) {
+    const std::string out = directory.file("out"), err = directory.file("err");
+    const int out_file =
+        output >= 0 ? output : open(out.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+    const int err_file = open(err.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+    arguments.insert(arguments.begin(), {HEADGATECTL, "--control", path});
+    std::vector<char*> pointers;
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+      dup2(out_file, STDOUT_FILENO);
+      dup2(err_file, STDERR_FILENO);
+      setenv("LC_ALL", "C.UTF-8", 1);
+      if (user != 0 && (setgid(user) < 0 || setuid(user) < 0)) _exit(99);
+      execv(HEADGATECTL, pointers.data());
+      _exit(98);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (output < 0) close(out_file);
+    close(err_file);
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return {code, output < 0 ? read_all(out) : "", read_all(err)};
+  }
+
+  ControlSocket::Handler handler() {
+    return [this](std::string_view line) { return handle_request(line, daemon); };
+  }
+
+  TemporaryDirectory directory;
+  std::string path = directory.file("control.sock");
+  FakeDaemon daemon;
+};
+
+TEST_F(HeadgatectlTest, ShowsWithoutACommand) {
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({});
+  EXPECT_EQ(outcome.exit_code, kExitOk);
+  EXPECT_THAT(outcome.output,
+              StartsWith("headgated 0.1.0, process 1234, up 2 h 13 min, /etc/headgate/headgate.toml\n\n"
+                         "eth0 egress  diverting by tcx\n"));
+  EXPECT_EQ(outcome.output.find('\033'), std::string::npos) << "no colours into a file";
+  EXPECT_EQ(outcome.errors, "");
+}
+
+TEST_F(HeadgatectlTest, PrintsTheJsonOfTheDaemon) {
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({"-j", "show"});
+  EXPECT_EQ(outcome.exit_code, kExitOk);
+  EXPECT_EQ(Json::parse(outcome.output), Json::parse(handle_request(R"({"command":"show"})", daemon)));
+}
+
+TEST_F(HeadgatectlTest, PrintsOneLineOfJsonForEachLookWhileWatching) {
+  int looks = 0;
+  ServedSocket server(path, [&](std::string_view line) {
+    return ++looks <= 3 ? handle_request(line, daemon)
+                        : R"({"schema":1,"error":{"code":"refused","message":"enough"}})"
+                          "\n";
+  });
+  const Outcome outcome = run({"-j", "show", "-w", "0.1"});
+  EXPECT_EQ(outcome.exit_code, kExitRefused);
+  const std::string line = handle_request(R"({"command":"show"})", daemon);
+  EXPECT_THAT(outcome.output, StartsWith(line + line + line));
+}
+
+TEST_F(HeadgatectlTest, ShowsFlowsWithRates) {
+  daemon.growth_per_query = {500, 30'000};
+  daemon.time_per_query = std::chrono::seconds(1);
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({"flows", "video"});
+  EXPECT_EQ(outcome.exit_code, kExitOk);
+  EXPECT_EQ(outcome.output, R"(eth1/ingress/video: 2 flows
+the 1 largest; rates measured over 1.0 s
+
+  FLOW                                 NOW              SENT           DROPPED  QUEUED
+  10.0.0.1 → 10.0.0.2 udp 5000→53  500 pps  240 kbit/s   505  30.3 kB        0       1
+)");
+}
+
+TEST_F(HeadgatectlTest, ListsTheClassesItMayMean) {
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({"flows", "clients"});
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_EQ(outcome.errors,
+            "headgatectl: class \"clients\" may be any of:\n  eth0/egress/clients\n  eth1/ingress/clients\n");
+}
+
+TEST_F(HeadgatectlTest, Reloads) {
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({"reload"});
+  EXPECT_EQ(outcome.exit_code, kExitOk);
+  EXPECT_EQ(outcome.output, "reloaded\n  1 class changed\n");
+}
+
+TEST_F(HeadgatectlTest, TellsWhyAReloadWasRefused) {
+  daemon.reload_result = {false, {"h.toml:3:1: no rate", "h.toml:4:1: no name"}};
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({"reload"});
+  EXPECT_EQ(outcome.exit_code, kExitRefused);
+  EXPECT_EQ(outcome.output, "");
+  EXPECT_EQ(outcome.errors,
+            "headgatectl: not reloaded, the configuration in force stays as it was\n  h.toml:3:1: no rate\n  "
+            "h.toml:4:1: no name\n");
+}
+
+TEST_F(HeadgatectlTest, PrintsErrorsAsJsonToo) {
+  daemon.reload_result = {false, {"h.toml:3:1: no rate"}};
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({"-j", "reload"});
+  EXPECT_EQ(outcome.exit_code, kExitRefused);
+  EXPECT_EQ(
+      Json::parse(outcome.output).dump(),
+      R"({"schema":1,"error":{"code":"refused","message":"not reloaded, the configuration in force stays as it )"
+      R"(was","details":["h.toml:3:1: no rate"]}})");
+}
+
+TEST_F(HeadgatectlTest, ChecksAFileWithoutADaemon) {
+  const std::string file = directory.file("h.toml");
+  std::ofstream(file) << R"(
+[[shape]]
+interface = "eth0"
+  [[shape.class]]
+  name = "a"
+  rate = "8kbps"
+  [[shape.class]]
+  name = "b"
+  bypass = true
+)";
+  const Outcome outcome = run({"check", file});
+  EXPECT_EQ(outcome.exit_code, kExitOk);
+  EXPECT_EQ(outcome.output, file + " is valid: 1 shape, 2 classes\n");
+  EXPECT_THAT(outcome.errors, StartsWith("headgatectl: warning: " + file + ":6:10: "));
+}
+
+TEST_F(HeadgatectlTest, PrintsAllErrorsOfAFile) {
+  const std::string file = directory.file("h.toml");
+  std::ofstream(file) << R"(
+[[shape]]
+interface = 7
+direction = "up"
+  [[shape.class]]
+  name = "a"
+  bypass = true
+)";
+  const Outcome outcome = run({"check", file});
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_EQ(outcome.output, "");
+  EXPECT_EQ(outcome.errors, file +
+                                ":3:13: interface: found a whole number, expected a text such as \"eth0\"\n" +
+                                file + ":4:13: direction: \"up\" is not a direction: expected \"egress\"\n");
+}
+
+TEST_F(HeadgatectlTest, PrintsTheErrorsOfAFileAsJson) {
+  const std::string file = directory.file("none.toml");
+  const Outcome outcome = run({"-j", "check", file});
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  const Json result = Json::parse(outcome.output);
+  EXPECT_EQ(result["schema"], 1);
+  EXPECT_EQ(result["file"], file);
+  EXPECT_EQ(result["valid"], false);
+  ASSERT_EQ(result["errors"].size(), 1);
+  EXPECT_TRUE(result["errors"][0]["line"].is_null());
+  EXPECT_TRUE(result["errors"][0]["column"].is_null());
+  EXPECT_TRUE(result["warnings"].empty());
+}
+
+TEST_F(HeadgatectlTest, TellsBothVersions) {
+  daemon.status_now.version = "0.0.9";
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({"version"});
+  EXPECT_EQ(outcome.exit_code, kExitOk);
+  EXPECT_EQ(outcome.output,
+            "headgatectl 0.1.0\nheadgated 0.0.9, process 1234, up 2 h 13 min, /etc/headgate/headgate.toml\n");
+}
+
+TEST_F(HeadgatectlTest, TellsItsOwnVersionWithoutADaemon) {
+  const Outcome outcome = run({"version"});
+  EXPECT_EQ(outcome.exit_code, kExitNotRunning);
+  EXPECT_EQ(outcome.output, "headgatectl 0.1.0\n");
+  EXPECT_EQ(outcome.errors,
+            "headgatectl: no headgated answers on " + path +
+                ": No such file or directory\nIs it running? See: systemctl status headgated\n");
+}
+
+TEST_F(HeadgatectlTest, KnowsTheSocketOfADeadDaemon) {
+  {
+    ServedSocket server(path, handler());
+    std::filesystem::create_hard_link(path, directory.file("left"));
+  }
+  path = directory.file("left");
+  const Outcome outcome = run({});
+  EXPECT_EQ(outcome.exit_code, kExitNotRunning);
+  EXPECT_THAT(outcome.errors, HasSubstr("Connection refused"));
+}
+
+TEST_F(HeadgatectlTest, ProposesWhatToDoWhenTheModeKeepsItOut) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be somebody else";
+  chmod(directory.path().c_str(), 0755);
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({}, 65534);
+  EXPECT_EQ(outcome.exit_code, kExitNotPermitted);
+  EXPECT_EQ(outcome.errors,
+            "headgatectl: not permitted to use " + path +
+                "\nRun as root, or join group headgate: usermod -aG headgate USER, and log in again\n");
+}
+
+TEST_F(HeadgatectlTest, ProposesTheSameWhenTheDaemonRefusesIt) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be somebody else";
+  chmod(directory.path().c_str(), 0755);
+  std::optional<ServedSocket> server(std::in_place, path, handler());
+  chmod(path.c_str(), 0666);
+  const Outcome outcome = run({"reload"}, 65534);
+  EXPECT_EQ(outcome.exit_code, kExitNotPermitted);
+  EXPECT_THAT(outcome.errors, StartsWith("headgatectl: not permitted to use " + path));
+  server.reset();
+  EXPECT_EQ(daemon.reloads, 0);
+}
+
+class StrangeReplies : public HeadgatectlTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(StrangeReplies, EndInASentenceAndNotInACrash) {
+  ServedSocket server(path, [](std::string_view) { return std::string(GetParam()) + "\n"; });
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"show"}, {"flows"}, {"reload"}, {"version"}, {"-j", "flows"}}) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, kExitRefused) << arguments.back();
+    EXPECT_THAT(outcome.errors, StartsWith("headgatectl: "));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Headgatectl, StrangeReplies,
+                         testing::Values("", "hello", "[]", "7", "{}", R"({"schema":"one"})",
+                                         R"({"schema":2})", R"({"error":7})",
+                                         R"({"schema":1,"error":{"code":7}})",
+                                         R"({"schema":1,"error":{"code":"refused","details":7}})"));
+
+TEST_F(HeadgatectlTest, EndsWhenTheDaemonClosesWithoutAReply) {
+  ControlSocketLimits limits;
+  limits.client_timeout = std::chrono::milliseconds(20);
+  ServedSocket mute(
+      path, [](std::string_view) { return std::string(); }, limits);
+  const Outcome outcome = run({});
+  EXPECT_EQ(outcome.exit_code, kExitNotRunning);
+  EXPECT_THAT(outcome.errors, HasSubstr("it closed the connection without a reply"));
+}
+
+TEST_F(HeadgatectlTest, IsQuietWhenNobodyReadsItsOutput) {
+  ServedSocket server(path, handler());
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  close(ends[0]);
+  const Outcome by_signal = run({}, 0, ends[1]);
+  EXPECT_EQ(by_signal.exit_code, 128 + SIGPIPE);
+  signal(SIGPIPE, SIG_IGN);
+  const Outcome by_error = run({}, 0, ends[1]);
+  signal(SIGPIPE, SIG_DFL);
+  EXPECT_EQ(by_error.exit_code, kExitOk);
+  EXPECT_EQ(by_signal.errors + by_error.errors, "");
+  close(ends[1]);
+}
+
+TEST_F(HeadgatectlTest, SaysWhenItsOutputCannotBeWritten) {
+  const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+  const Outcome outcome = run({"--version"}, 0, full);
+  close(full);
+  EXPECT_EQ(outcome.exit_code, kExitRefused);
+  EXPECT_EQ(outcome.errors, "headgatectl: cannot write to standard output: No space left on device\n");
+}
+
+TEST_F(HeadgatectlTest, ProposesHelpAfterWrongUsage) {
+  const Outcome outcome = run({"shwo"});
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_EQ(outcome.errors,
+            "headgatectl: unknown command \"shwo\", did you mean \"show\"?\nTry: headgatectl --help\n");
+}
+
+TEST_F(HeadgatectlTest, PrintsHelp) {
+  const Outcome outcome = run({"--help"});
+  EXPECT_EQ(outcome.exit_code, kExitOk);
+  EXPECT_THAT(outcome.output,
+              AllOf(StartsWith("headgatectl shows"), HasSubstr("Examples:"), HasSubstr("flows [CLASS]")));
+}
+
+}  // namespace
+}  // namespace headgate

@@ -1,0 +1,120 @@
+#include "invocation.hpp"
+
+#include <gtest/gtest.h>
+
+#include "commands.hpp"
+
+namespace headgate {
+namespace {
+
+Invocation parse(const std::vector<std::string>& arguments) {
+  return parse_invocation(arguments, subcommands());
+}
+
+std::string refusal(const std::vector<std::string>& arguments) {
+  try {
+    parse(arguments);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Invocation, MeansShowWithoutACommand) {
+  const Invocation invocation = parse({});
+  EXPECT_EQ(invocation.command->name, "show");
+  EXPECT_EQ(invocation.control, "/run/headgate/control.sock");
+  EXPECT_FALSE(invocation.json);
+  EXPECT_FALSE(invocation.watch);
+}
+
+TEST(Invocation, TakesOptionsBeforeAndAfterTheCommand) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--control", "/tmp/s", "-j", "flows", "dns", "-n", "7"},
+        {"flows", "dns", "-n7", "-j", "--control=/tmp/s"},
+        {"-n", "7", "flows", "--json", "dns", "--control", "/tmp/s"}}) {
+    const Invocation invocation = parse(arguments);
+    EXPECT_EQ(invocation.command->name, "flows");
+    EXPECT_EQ(invocation.argument, "dns");
+    EXPECT_EQ(invocation.limit, 7);
+    EXPECT_EQ(invocation.control, "/tmp/s");
+    EXPECT_TRUE(invocation.json);
+  }
+}
+
+TEST(Invocation, ReadsTheIntervalOfWatching) {
+  using namespace std::chrono_literals;
+  EXPECT_EQ(parse({"show", "--watch"}).watch, 1s);
+  EXPECT_EQ(parse({"show", "--watch", "2"}).watch, 2s);
+  EXPECT_EQ(parse({"show", "--watch=0.5"}).watch, 500ms);
+  EXPECT_EQ(parse({"show", "-w", "10"}).watch, 10s);
+  EXPECT_EQ(parse({"-w"}).watch, 1s);
+}
+
+TEST(Invocation, DoesNotTakeTheCommandForTheInterval) {
+  const Invocation invocation = parse({"--watch", "flows", "dns"});
+  EXPECT_EQ(invocation.command->name, "flows");
+  EXPECT_EQ(invocation.argument, "dns");
+  EXPECT_EQ(invocation.watch, std::chrono::seconds(1));
+}
+
+TEST(Invocation, WantsHelpOrVersionWhateverElseThereIs) {
+  EXPECT_TRUE(parse({"flows", "--help"}).help);
+  EXPECT_TRUE(parse({"-h"}).help);
+  EXPECT_TRUE(parse({"--version"}).version);
+}
+
+TEST(Invocation, TakesAnArgumentThatLooksLikeAnOption) {
+  EXPECT_EQ(parse({"check", "--", "-x.toml"}).argument, "-x.toml");
+}
+
+struct Refusal {
+  const char* name;
+  std::vector<std::string> arguments;
+  const char* message;
+};
+
+class RefusedInvocations : public testing::TestWithParam<Refusal> {};
+
+TEST_P(RefusedInvocations, SayWhatIsWrong) {
+  EXPECT_EQ(refusal(GetParam().arguments), GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Invocation, RefusedInvocations,
+    testing::Values(
+        Refusal{"MistypedCommand", {"shwo"}, R"(unknown command "shwo", did you mean "show"?)"},
+        Refusal{"UnknownCommand",
+                {"halt"},
+                R"(unknown command "halt", expected "show", "flows", "reload", "check" or "version")"},
+        Refusal{"MistypedOption", {"--jsno"}, R"(unknown option "--jsno", did you mean "--json"?)"},
+        Refusal{
+            "AbbreviatedOption", {"--cont", "/tmp/s"}, R"(unknown option "--cont", did you mean "--control"?)"},
+        Refusal{
+            "UnknownLetter",
+            {"-x"},
+            R"(unknown option "-x", expected "--json", "--bytes", "--limit", "--watch", "--control", "--version" or "--help")"},
+        Refusal{"ControlWithoutPath", {"--control"}, R"(option "--control" needs a PATH)"},
+        Refusal{"ControlTwice", {"--control", "a", "--control", "b"}, R"(option "--control" is given twice)"},
+        Refusal{"JsonWithValue", {"--json=1"}, R"(option "--json" takes no value)"},
+        Refusal{"LimitWithoutNumber", {"flows", "-n"}, R"(option "--limit" needs an N)"},
+        Refusal{"LimitZero", {"flows", "-n", "0"}, R"(--limit "0" is not a whole number from 1 to 4096)"},
+        Refusal{"LimitTooLarge",
+                {"flows", "-n", "4097"},
+                R"(--limit "4097" is not a whole number from 1 to 4096)"},
+        Refusal{
+            "LimitNoNumber", {"flows", "-n", "5x"}, R"(--limit "5x" is not a whole number from 1 to 4096)"},
+        Refusal{
+            "WatchTooFast", {"-w", "0.05"}, R"(--watch "0.05" is not a number of seconds from 0.1 to 86400)"},
+        Refusal{
+            "WatchNegative", {"--watch=-1"}, R"(--watch "-1" is not a number of seconds from 0.1 to 86400)"},
+        Refusal{"WatchAndReload", {"reload", "--watch"}, R"(--watch does not go with "reload")"},
+        Refusal{"LimitAndShow", {"show", "-n", "5"}, R"(--limit does not go with "show")"},
+        Refusal{"BytesAndFlows", {"flows", "-b"}, R"(--bytes does not go with "flows")"},
+        Refusal{"CheckWithoutFile", {"check"}, R"("check" needs a FILE)"},
+        Refusal{"TwoClasses", {"flows", "a", "b"}, R"(too many words for "flows": "b")"},
+        Refusal{"ShowWithArgument", {"show", "eth0"}, R"(too many words for "show": "eth0")"}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace headgate

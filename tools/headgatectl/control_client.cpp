@@ -1,0 +1,120 @@
+#include "control_client.hpp"
+
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "linux/file_descriptor.hpp"
+
+namespace headgate {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr auto kPatience = std::chrono::seconds(10);
+constexpr std::size_t kLongestReply = 64 * 1024 * 1024;
+
+std::string error_text(int error) {
+  return std::generic_category().message(error);
+}
+
+ControlError not_running(const std::string& path, const std::string& why) {
+  return {
+      kExitNotRunning, kErrorNotRunning,
+      "no headgated answers on " + path + ": " + why + "\nIs it running? See: systemctl status headgated"};
+}
+
+ControlError not_permitted(const std::string& path) {
+  return {kExitNotPermitted, std::string(kErrorNotPermitted),
+          "not permitted to use " + path +
+              "\nRun as root, or join group headgate: usermod -aG headgate USER, and log in again"};
+}
+
+ControlError connect_failure(const std::string& path, int error) {
+  if (error == EACCES || error == EPERM) return not_permitted(path);
+  return not_running(path, error == EAGAIN ? "it takes no more connections" : error_text(error));
+}
+
+FileDescriptor connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    throw ControlError(
+        kExitUsage, std::string(kErrorBadRequest),
+        "control socket \"" + path + "\": the path is " + (path.empty() ? "empty" : "too long"));
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket) throw ControlError(kExitRefused, "system", "cannot create a socket: " + error_text(errno));
+  const timeval patience{kPatience.count(), 0};
+  setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);  // connect() takes it, too
+  if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0) {
+    throw connect_failure(path, errno);
+  }
+  return socket;
+}
+
+void set_receive_timeout(int socket, SteadyClock::duration left) {
+  const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(left).count();
+  const timeval timeout{microseconds / 1'000'000, microseconds % 1'000'000};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+}
+
+std::string read_reply(int socket, const std::string& path) {
+  const auto deadline = SteadyClock::now() + kPatience;
+  std::string reply;
+  std::array<char, 64 * 1024> buffer;
+  while (reply.empty() || reply.back() != '\n') {
+    const auto left = deadline - SteadyClock::now();
+    if (left < std::chrono::microseconds(1)) throw not_running(path, "no reply within 10 s");
+    set_receive_timeout(socket, left);
+    const ssize_t received = recv(socket, buffer.data(), buffer.size(), 0);
+    if (received < 0 && errno == EINTR) continue;
+    if (received < 0 && errno == EAGAIN) continue;  // the deadline decides
+    if (received < 0) throw not_running(path, error_text(errno));
+    if (received == 0) throw not_running(path, "it closed the connection without a reply");
+    reply.append(buffer.data(), static_cast<std::size_t>(received));
+    if (reply.size() > kLongestReply)
+      throw ControlError(kExitRefused, "system", "the reply of headgated does not end");
+  }
+  return reply;
+}
+
+[[noreturn]] void throw_error_reply(const Json& error, const std::string& path) {
+  const std::string code = error.value("code", std::string(kErrorInternal));
+  if (code == kErrorNotPermitted) throw not_permitted(path);
+  throw ControlError(exit_code_of(code), code, error.value("message", std::string("headgated refused")),
+                     error.value("details", std::vector<std::string>{}));
+}
+
+}  // namespace
+
+Json ask_daemon(const std::string& path, const Json& request) {
+  const FileDescriptor socket = connect_to(path);
+  const std::string line = request.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  // Should the daemon have closed already, its reason is still there to be read.
+  [[maybe_unused]] const ssize_t sent = send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
+  Json reply;
+  try {
+    reply = Json::parse(read_reply(socket.get(), path));
+    if (reply.contains("error")) throw_error_reply(reply["error"], path);
+    if (reply.at("schema") == kSchema) return reply;
+  } catch (const Json::exception&) {
+    throw ControlError(kExitRefused, "system",
+                       "what answers on " + path + " does not speak the language of headgated");
+  }
+  throw ControlError(kExitRefused, "system",
+                     "headgated replies by schema " + reply["schema"].dump() +
+                         ", this headgatectl knows schema " + std::to_string(kSchema) +
+                         ": install the same version of both");
+}
+
+}  // namespace headgate

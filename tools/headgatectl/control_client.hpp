@@ -1,0 +1,30 @@
+// headgatectl's end of the control socket.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "headgate/control_message.hpp"
+
+namespace headgate {
+
+// Why a command failed, and what to exit with.
+struct ControlError : std::runtime_error {
+  ControlError(ExitCode exit_code, std::string error_code, const std::string& message,
+               std::vector<std::string> more = {})
+      : std::runtime_error(message), exit(exit_code), code(std::move(error_code)), details(std::move(more)) {}
+
+  ExitCode exit;
+  std::string code;  // that of an error reply, or "not_running"
+  std::vector<std::string> details;
+};
+
+inline constexpr char kErrorNotRunning[] = "not_running";
+
+// One connection, one request. Waits some seconds for the reply. Throws ControlError for whatever goes wrong,
+// an error reply included.
+nlohmann::ordered_json ask_daemon(const std::string& path, const nlohmann::ordered_json& request);
+
+}  // namespace headgate

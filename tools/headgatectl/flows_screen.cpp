@@ -1,0 +1,92 @@
+#include "flows_screen.hpp"
+
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "human_text.hpp"
+#include "show_screen.hpp"
+
+namespace headgate {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string identity(const Json& flow) {
+  return flow["class"].get<std::string>() + " " + flow["key"].dump();
+}
+
+// Null when the count went back: the flow was forgotten and came again.
+Json rate(const Json& sent_before, const Json& sent, double seconds) {
+  const std::uint64_t packets_before = sent_before["packets"], packets = sent["packets"];
+  const std::uint64_t bytes_before = sent_before["bytes"], bytes = sent["bytes"];
+  if (packets < packets_before || bytes < bytes_before) return nullptr;
+  return {{"packets_per_second", static_cast<double>(packets - packets_before) / seconds},
+          {"bits_per_second", static_cast<double>(bytes - bytes_before) * 8 / seconds}};
+}
+
+// "20 flows of eth0/egress/clients" for each class, or what is to be said instead.
+std::string class_lines(const Json& reply, const ScreenStyle& style) {
+  std::string lines;
+  for (const Json& item : reply["classes"]) {
+    const std::string name = styled(item["name"].get<std::string>(), Tone::heading, style);
+    if (item["bypass"]) {
+      lines += name + ": a bypass class, its packets are counted but not told apart by flow\n";
+    } else {
+      const std::uint64_t flows = item["flows"];
+      lines += name + ": " + std::to_string(flows) + (flows == 1 ? " flow\n" : " flows\n");
+    }
+  }
+  return lines;
+}
+
+std::string measured_line(const Json& reply) {
+  char text[64];
+  std::snprintf(text, sizeof text, "; rates measured over %.1f s", reply["interval_s"].get<double>());
+  const std::size_t shown = reply["flows"].size();
+  return "the " + std::to_string(shown) + " largest" + text + "\n";
+}
+
+}  // namespace
+
+Json with_rates(const Json& earlier, Json later, std::size_t limit) {
+  const double seconds = seconds_between(earlier, later);
+  std::map<std::string, Json> sent_before;
+  if (seconds > 0) {
+    for (const Json& flow : earlier["flows"]) sent_before[identity(flow)] = flow["sent"];
+  }
+  Json& flows = later["flows"];
+  while (flows.size() > limit) flows.erase(flows.size() - 1);
+  for (Json& flow : flows) {
+    const auto before = sent_before.find(identity(flow));
+    flow["rate"] = before == sent_before.end() ? Json() : rate(before->second, flow["sent"], seconds);
+  }
+  later["interval_s"] = seconds;
+  return later;
+}
+
+std::string flows_screen(const Json& reply, const ScreenStyle& style) {
+  std::string screen = class_lines(reply, style);
+  if (reply["classes"].empty()) return "no class is configured\n";
+  if (reply["flows"].empty()) return screen;
+  const bool several = reply["classes"].size() > 1;
+  std::vector<Column> columns = {{"FLOW", false}, {"NOW"}, {""}, {"SENT"}, {""}, {"DROPPED"}, {"QUEUED"}};
+  if (several) columns.insert(columns.begin(), {"CLASS", false});
+  TextTable table(columns);
+  for (const Json& flow : reply["flows"]) {
+    const Json& now = flow["rate"];
+    const std::uint64_t dropped = flow["dropped"]["packets"];
+    std::vector<Cell> row = {{flow["text"].get<std::string>()},
+                             {now.is_null() ? "-" : packet_rate_text(now["packets_per_second"])},
+                             {now.is_null() ? "-" : bit_rate_text(now["bits_per_second"])},
+                             {packets_text(flow["sent"]["packets"])},
+                             {bytes_text(flow["sent"]["bytes"])},
+                             {packets_text(dropped), dropped ? Tone::attention : Tone::plain},
+                             {packets_text(flow["queued"]["packets"])}};
+    if (several) row.insert(row.begin(), {flow["class"].get<std::string>()});
+    table.add_row(row);
+  }
+  return screen + measured_line(reply) + "\n" + table.text(style);
+}
+
+}  // namespace headgate
