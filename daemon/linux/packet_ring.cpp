@@ -79,10 +79,6 @@ void bind_to(const FileDescriptor& descriptor, int interface_index) {
                     bind(descriptor.get(), reinterpret_cast<sockaddr*>(&address), sizeof address));
 }
 
-timespec to_timespec(Duration duration) {
-  return {.tv_sec = duration.count() / 1'000'000'000, .tv_nsec = duration.count() % 1'000'000'000};
-}
-
 std::atomic_ref<std::uint32_t> status_of(tpacket2_hdr& header) {
   return std::atomic_ref<std::uint32_t>(header.tp_status);
 }
@@ -149,6 +145,7 @@ struct PacketRing::State {
   }
 
   void require_device();
+  bool sleep(Duration limit, bool watch_ring, bool& ring_readable);
 
   tpacket_req layout;
   std::uint32_t slots_per_block;
@@ -208,27 +205,32 @@ void PacketRing::give_back(std::span<const std::uint32_t> slots) {
                            std::memory_order_release);
 }
 
+// Sleeps until the ring is readable (where `watch_ring`), an interrupt or the limit. False: give up waiting.
+bool PacketRing::State::sleep(Duration limit, bool watch_ring, bool& ring_readable) {
+  const timespec time{.tv_sec = limit.count() / 1'000'000'000, .tv_nsec = limit.count() % 1'000'000'000};
+  std::array<pollfd, 2> descriptors{{{.fd = event.get(), .events = POLLIN, .revents = 0},
+                                     {.fd = socket.get(), .events = POLLIN, .revents = 0}}};
+  const int ready = ppoll(descriptors.data(), watch_ring ? 2 : 1, &time, nullptr);
+  if (ready < 0 && errno != EINTR) check_system_call("wait for packets", ready);
+  if (ready < 0 || take_interrupt()) return false;
+  if ((descriptors[1].revents & POLLERR) != 0) require_device();
+  ring_readable = (descriptors[1].revents & POLLIN) != 0;
+  return true;
+}
+
 void PacketRing::wait(std::optional<Duration> timeout) {
-  const auto deadline = timeout ? std::optional(std::chrono::steady_clock::now() + *timeout) : std::nullopt;
+  using SteadyClock = std::chrono::steady_clock;
+  const auto deadline = timeout ? SteadyClock::now() + *timeout : SteadyClock::time_point::max();
   Duration nap = kShortestNap;
   bool ring_readable = false;  // though nothing is to be received
   while (state_->empty()) {
     if (state_->gone)
       throw std::system_error(ENODEV, std::system_category(), "the capture device was deleted");
-    std::optional<Duration> longest;
-    if (deadline)
-      longest = std::max(Duration::zero(), Duration(*deadline - std::chrono::steady_clock::now()));
-    if (ring_readable) longest = longest ? std::min(*longest, nap) : nap;
-    const timespec limit = to_timespec(longest.value_or(Duration::zero()));
-    std::array<pollfd, 2> descriptors{{{.fd = state_->event.get(), .events = POLLIN, .revents = 0},
-                                       {.fd = state_->socket.get(), .events = POLLIN, .revents = 0}}};
-    const int ready = ppoll(descriptors.data(), ring_readable ? 1 : 2, longest ? &limit : nullptr, nullptr);
-    if (ready < 0 && errno != EINTR) check_system_call("wait for packets", ready);
-    if (ready < 0 || state_->take_interrupt()) return;
-    if (deadline && std::chrono::steady_clock::now() >= *deadline) return;
-    if ((descriptors[1].revents & POLLERR) != 0) state_->require_device();
-    if (ring_readable) nap = std::min(2 * nap, kLongestNap);
-    ring_readable = !ring_readable && (descriptors[1].revents & POLLIN) != 0;
+    const Duration left = std::max(Duration::zero(), Duration(deadline - SteadyClock::now()));
+    const bool napping = ring_readable;
+    if (!state_->sleep(napping ? std::min(nap, left) : left, !napping, ring_readable)) return;
+    if (napping) nap = std::min(2 * nap, kLongestNap);
+    if (SteadyClock::now() >= deadline) return;
   }
 }
 

@@ -101,6 +101,7 @@ struct TrafficDivert::State {
 TrafficDivert::TrafficDivert(const DivertOptions& options) {
   if (options.direction != Direction::egress)
     throw std::runtime_error(options.interface + ": shaping ingress is not supported yet");
+  if (options.mark == 0) throw std::runtime_error("the mark must not be 0, which every other packet has too");
   require_capabilities({Capability::net_admin, Capability::net_raw, Capability::bpf});
   state_ = std::make_unique<State>(options);
 }
