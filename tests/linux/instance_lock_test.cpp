@@ -1,10 +1,12 @@
 #include "linux/instance_lock.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
+#include <stdexcept>
+#include <string>
+
+#include "linux/child_process.hpp"
 
 namespace headgate::test {
 namespace {
@@ -31,23 +33,10 @@ TEST(InstanceLock, HasOneHolderWhoIsKnownByItsProcess) {
 
 TEST(InstanceLock, IsFreeWhenItsHolderIsKilled) {
   const std::string name = name_for_this_test();
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    const auto lock = InstanceLock::acquire(name);
-    [[maybe_unused]] const auto written = write(ends[1], "r", 1);
-    pause();
-    _exit(1);
-  }
-  char ready = 0;
-  ASSERT_EQ(read(ends[0], &ready, 1), 1);
-  EXPECT_EQ(InstanceLock::find_holder(name)->process, child);
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
+  ChildProcess holder([&name] { new auto(InstanceLock::acquire(name)); });
+  EXPECT_EQ(InstanceLock::find_holder(name)->process, holder.process());
+  holder.kill_now();
   EXPECT_TRUE(InstanceLock::acquire(name));
-  close(ends[0]);
-  close(ends[1]);
 }
 
 TEST(InstanceLock, IsSeenToBeHeldHoweverOftenOneAsks) {

@@ -5,6 +5,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -193,6 +194,12 @@ UdpProbe::UdpProbe(const NetworkLab& lab, const std::string& far_address) {
 
 void UdpProbe::send(const std::string& payload) {
   ::send(near_.get(), payload.data(), payload.size(), 0);
+}
+
+void UdpProbe::send_segmented(const std::string& payload, int segment_bytes) {
+  check_system_call("UDP_SEGMENT",
+                    setsockopt(near_.get(), SOL_UDP, UDP_SEGMENT, &segment_bytes, sizeof segment_bytes));
+  check_system_call("send", static_cast<int>(::send(near_.get(), payload.data(), payload.size(), 0)));
 }
 
 std::optional<std::string> UdpProbe::receive(Duration patience) {

@@ -70,6 +70,7 @@ class UdpProbe {
   explicit UdpProbe(const NetworkLab& lab, const std::string& far_address = kFar4);
 
   void send(const std::string& payload);
+  void send_segmented(const std::string& payload, int segment_bytes);  // as one super-packet (UDP_SEGMENT)
   // The next payload that arrived at the far host.
   std::optional<std::string> receive(Duration patience);
 

@@ -1,41 +1,29 @@
 #include "linux/real_time.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <functional>
+#include <string>
 #include <thread>
+
+#include "linux/child_process.hpp"
 
 namespace headgate::test {
 namespace {
 
-// Runs `work` as nobody, without real-time and locking limits, and returns what it returned.
+// As nobody, without the right to real-time priorities and locked memory.
 std::string as_nobody(const std::function<std::string()>& work) {
-  int ends[2];
-  if (pipe(ends) != 0) return "pipe failed";
-  const pid_t child = fork();
-  if (child == 0) {
+  return result_in_child([&]() -> std::string {
     const rlimit none{0, 0};
     setrlimit(RLIMIT_RTPRIO, &none);
     setrlimit(RLIMIT_MEMLOCK, &none);
-    if (geteuid() == 0 && setresuid(65'534, 65'534, 65'534) != 0) _exit(1);
-    const std::string result = work();
-    [[maybe_unused]] const auto written = write(ends[1], result.data(), result.size());
-    _exit(0);
-  }
-  close(ends[1]);
-  std::string result;
-  char text[256];
-  for (ssize_t count; (count = read(ends[0], text, sizeof text)) > 0;)
-    result.append(text, static_cast<std::size_t>(count));
-  close(ends[0]);
-  waitpid(child, nullptr, 0);
-  return result;
+    if (geteuid() == 0 && setresuid(65'534, 65'534, 65'534) != 0) return "cannot become nobody";
+    return work();
+  });
 }
 
 TEST(RealTime, SaysWhetherTheThreadIsScheduledInRealTime) {

@@ -6,13 +6,15 @@
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <functional>
 #include <initializer_list>
+#include <stdexcept>
+#include <string>
 
+#include "linux/child_process.hpp"
 #include "linux/forwarder.hpp"
 #include "linux/network_lab.hpp"
 #include "linux/traffic_divert.hpp"
@@ -36,31 +38,12 @@ void keep_only(std::initializer_list<unsigned> capabilities) {
   if (syscall(SYS_capset, &header, sets.data()) != 0) throw std::runtime_error("capset failed");
 }
 
-// What `work` returns, or the message that it throws, as nobody with these capabilities.
 std::string as_nobody_with(std::initializer_list<unsigned> capabilities,
                            const std::function<std::string()>& work) {
-  int ends[2];
-  if (pipe(ends) != 0) return "pipe failed";
-  const pid_t child = fork();
-  if (child == 0) {
-    std::string result;
-    try {
-      keep_only(capabilities);
-      result = work();
-    } catch (const std::exception& error) {
-      result = error.what();
-    }
-    [[maybe_unused]] const auto written = write(ends[1], result.data(), result.size());
-    _exit(0);
-  }
-  close(ends[1]);
-  std::string result;
-  char text[512];
-  for (ssize_t count; (count = read(ends[0], text, sizeof text)) > 0;)
-    result.append(text, static_cast<std::size_t>(count));
-  close(ends[0]);
-  waitpid(child, nullptr, 0);
-  return result;
+  return result_in_child([&] {
+    keep_only(capabilities);
+    return work();
+  });
 }
 
 class UnprivilegedTest : public NetworkLabTest, public testing::WithParamInterface<DivertMethod> {};

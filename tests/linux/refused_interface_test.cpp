@@ -1,0 +1,59 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "linux/divert_fixture.hpp"
+
+namespace headgate::test {
+namespace {
+
+class RefusedInterfaceTest : public NetworkLabTest {
+ protected:
+  static std::string refusal(const std::string& interface) {
+    return message_of([&] { TrafficDivert divert(options_for(DivertMethod::automatic, interface)); });
+  }
+};
+
+TEST_F(RefusedInterfaceTest, AnUnknownInterfaceWithTheListOfThoseThatExist) {
+  EXPECT_EQ(refusal("eht0"), "no interface eht0: the Ethernet interfaces here are eth0");
+  EXPECT_EQ(refusal("a-name-longer-than-any-interface-has"),
+            "no interface a-name-longer-than-any-interface-has: the Ethernet interfaces here are eth0");
+  EXPECT_EQ(refusal(""), "no interface : the Ethernet interfaces here are eth0");
+}
+
+TEST_F(RefusedInterfaceTest, TheLoopbackInterface) {
+  EXPECT_EQ(refusal("lo"), "lo is the loopback interface; the Ethernet interfaces here are eth0");
+}
+
+TEST_F(RefusedInterfaceTest, AnInterfaceWithoutEthernetHeader) {
+  lab().run("ip tuntap add dev tun7 mode tun");
+  EXPECT_EQ(refusal("tun7"),
+            "tun7 has no Ethernet header (its kind is tun), and packets diverted from it would be lost; the "
+            "Ethernet "
+            "interfaces here are eth0");
+}
+
+TEST_F(RefusedInterfaceTest, OurOwnDevices) {
+  const TrafficDivert divert(options_for(DivertMethod::automatic));
+  for (const std::string name : {"hg0", "hg0p"})
+    EXPECT_EQ(refusal(name),
+              name +
+                  " is a divert device of headgate itself (headgate egress of eth0); the Ethernet "
+                  "interfaces here are eth0");
+}
+
+TEST_F(RefusedInterfaceTest, TheIngressDirection) {
+  DivertOptions ingress = options_for(DivertMethod::automatic);
+  ingress.direction = Direction::ingress;
+  EXPECT_EQ(message_of([&] { TrafficDivert divert(ingress); }), "eth0: shaping ingress is not supported yet");
+}
+
+TEST_F(RefusedInterfaceTest, AMarkThatDoesNotTellOurPacketsFromOthers) {
+  DivertOptions unmarked = options_for(DivertMethod::automatic);
+  unmarked.mark = 0;
+  EXPECT_EQ(message_of([&] { TrafficDivert divert(unmarked); }),
+            "the mark must not be 0, which every other packet has too");
+}
+
+}  // namespace
+}  // namespace headgate::test
