@@ -146,6 +146,7 @@ std::string full_name(const DaemonStatus& status, const ClassPosition& position)
 
 std::vector<std::string> full_names(const DaemonStatus& status, const std::vector<ClassPosition>& positions) {
   std::vector<std::string> names;
+  names.reserve(positions.size());
   for (const ClassPosition& position : positions) names.push_back(full_name(status, position));
   return names;
 }
