@@ -12,7 +12,7 @@ namespace headgate {
 
 namespace {
 
-constexpr int kReceiveBuffer = 1024 * 1024;  // room for some hundred link messages between two dispatches
+constexpr int kReceiveBuffer = 1024 * 1024;  // room for some 900 messages between two dispatches
 
 struct Callbacks {
   const std::function<void(const Link&)>& changed;

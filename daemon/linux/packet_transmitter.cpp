@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMessagesMax = 256;      // per system call
 constexpr std::size_t kPartsMax = 4096;        // of all messages of a call; more than one frame ever has
-constexpr int kSendBuffer = 16 * 1024 * 1024;  // socket accounting of some 20 000 small packets
+constexpr int kSendBuffer = 16 * 1024 * 1024;  // large, so that the qdisc's limit is the one that counts
 constexpr Duration kPause = std::chrono::microseconds(50);  // between two tries at a full qdisc
 
 FileDescriptor open_send_socket(const PacketTransmitterOptions& options) {
