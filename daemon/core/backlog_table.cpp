@@ -23,7 +23,7 @@ BacklogNumber BacklogTable::acquire(FlowNumber flow) {
 }
 
 void BacklogTable::release(BacklogNumber backlog) {
-  assert(backlogs_[backlog].packets == 0 && backlogs_[backlog].list_ == 0);
+  assert(backlogs_[backlog].head == kNoPacket && backlogs_[backlog].list_ == 0);
   backlogs_[backlog].list_next_ = free_head_;
   free_head_ = backlog;
 }
@@ -37,7 +37,7 @@ bool BacklogTable::among_longest(std::uint32_t chunks) const {
 }
 
 std::uint32_t BacklogTable::list_for(const Backlog& backlog) {
-  return backlog.packets < 2 ? 0 : static_cast<std::uint32_t>(std::bit_width(backlog.chunks));
+  return backlog.single() ? 0 : static_cast<std::uint32_t>(std::bit_width(backlog.chunks));
 }
 
 void BacklogTable::move_to_list(BacklogNumber number) {

@@ -21,23 +21,46 @@ using BacklogNumber = std::uint32_t;  // kNoBacklog: none
 
 // A queue is a chain of packets. From `first_waiting` on they wait for their bucket; those before it have
 // been charged and may leave, they only have not been released yet.
-struct Backlog {
+struct alignas(64) Backlog {
   FlowNumber flow = kNoFlow;
   PacketHandle head = kNoPacket;
   PacketHandle tail = kNoPacket;
   PacketHandle first_waiting = kNoPacket;
-  Instant waiting_due{};  // when first_waiting may leave
-  Count queued;           // all packets of the chain
-  Count waiting;          // from first_waiting on
-  std::uint32_t packets = 0;
+  Instant waiting_due{};            // when first_waiting may leave
+  std::uint64_t queued_bytes = 0;   // charged bytes and packets of the whole chain
+  std::uint64_t waiting_bytes = 0;  // and of what is in it from first_waiting on
+  std::uint32_t queued_packets = 0;
+  std::uint32_t waiting_packets = 0;
   std::uint32_t chunks = 0;
+
+  Count queued() const { return {queued_packets, queued_bytes}; }
+  Count waiting() const { return {waiting_packets, waiting_bytes}; }
+  bool single() const { return head == tail; }
+
+  void add(const Count& charge, std::uint32_t more_chunks) {
+    queued_packets += static_cast<std::uint32_t>(charge.packets);
+    queued_bytes += charge.bytes;
+    waiting_packets += static_cast<std::uint32_t>(charge.packets);
+    waiting_bytes += charge.bytes;
+    chunks += more_chunks;
+  }
+  void subtract(const Count& charge, std::uint32_t fewer_chunks) {
+    queued_packets -= static_cast<std::uint32_t>(charge.packets);
+    queued_bytes -= charge.bytes;
+    chunks -= fewer_chunks;
+  }
+  void subtract_waiting(const Count& charge) {
+    waiting_packets -= static_cast<std::uint32_t>(charge.packets);
+    waiting_bytes -= charge.bytes;
+  }
 
  private:
   friend class BacklogTable;
+  std::uint32_t list_ = 0;  // 0: in none
   BacklogNumber list_next_ = kNoBacklog;
   BacklogNumber list_previous_ = kNoBacklog;
-  std::uint32_t list_ = 0;  // 0: in none
 };
+static_assert(sizeof(Backlog) == 64);
 
 class BacklogTable {
  public:
@@ -51,7 +74,7 @@ class BacklogTable {
   Backlog& operator[](BacklogNumber backlog) { return backlogs_[backlog]; }
   const Backlog& operator[](BacklogNumber backlog) const { return backlogs_[backlog]; }
 
-  // To be called when `packets` or `chunks` of a queue have changed.
+  // To be called when a queue has become longer or shorter.
   void resized(BacklogNumber backlog) {
     if (list_for(backlogs_[backlog]) != backlogs_[backlog].list_) move_to_list(backlog);
   }
@@ -61,12 +84,9 @@ class BacklogTable {
   // Whether a queue that grew to `chunks` would be in the highest list.
   bool among_longest(std::uint32_t chunks) const;
 
-  // Every backlog's number is below this; unused ones have no packets.
+  // Every backlog's number is below this; unused ones have no head.
   std::uint32_t numbers() const { return never_used_; }
-  void prefetch(BacklogNumber backlog) const {
-    __builtin_prefetch(&backlogs_[backlog], 1);
-    __builtin_prefetch(reinterpret_cast<const char*>(&backlogs_[backlog]) + 64, 1);
-  }
+  void prefetch(BacklogNumber backlog) const { __builtin_prefetch(&backlogs_[backlog], 1); }
 
  private:
   static constexpr unsigned kLists = 33;

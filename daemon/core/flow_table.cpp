@@ -61,14 +61,20 @@ void FlowTable::erase(FlowNumber flow) {
   --size_;
 }
 
-void FlowTable::prefetch_record(std::uint32_t hash) const {
+FlowNumber FlowTable::prefetch_record(std::uint32_t hash) const {
   for (std::uint32_t at = home(hash); slots_[at] != 0; at = behind(at)) {
     if ((slots_[at] & ~number_mask_) != tag(hash)) continue;
-    const auto* record = reinterpret_cast<const char*>(&records_[number(slots_[at])]);
-    __builtin_prefetch(record, 1);
-    __builtin_prefetch(record + 64, 1);
-    return;
+    prefetch(number(slots_[at]));
+    return number(slots_[at]);
   }
+  return kNoFlow;
+}
+
+void FlowTable::prefetch(FlowNumber flow) const {
+  const auto* record = reinterpret_cast<const char*>(&records_[flow]);
+  __builtin_prefetch(record, 1);
+  __builtin_prefetch(record + 64, 1);
+  __builtin_prefetch(record + sizeof(FlowRecord) - 1, 1);
 }
 
 std::uint32_t FlowTable::slot_of(FlowNumber flow) const {

@@ -70,9 +70,11 @@ class FlowTable {
     }
   }
 
-  // For batches: first the index slots of all packets, then the records they lead to.
+  // For batches: first the index slots of all packets, then the records they seem to lead to (the hash alone is
+  // compared), which are returned.
   void prefetch_slot(std::uint32_t hash) const { __builtin_prefetch(&slots_[home(hash)]); }
-  void prefetch_record(std::uint32_t hash) const;
+  FlowNumber prefetch_record(std::uint32_t hash) const;
+  void prefetch(FlowNumber flow) const;
 
  private:
   using Slot = std::uint32_t;  // 0: empty; else record number + 1 in the low bits, hash in the high bits

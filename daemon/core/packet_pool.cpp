@@ -81,12 +81,9 @@ std::size_t PacketPool::parts(PacketHandle packet, std::span<std::span<const std
   return count;
 }
 
-std::size_t PacketPool::chunks_for(std::size_t frame_bytes) {
-  return frame_bytes <= kFirstBytes ? 1 : 1 + (frame_bytes - kFirstBytes + kLaterBytes - 1) / kLaterBytes;
-}
-
-void PacketPool::prefetch_next() const {
-  if (free_head_ != kEnd) __builtin_prefetch(&chunks_[free_head_], 1);
+std::uint32_t PacketPool::chunks_for(std::size_t frame_bytes) {
+  if (frame_bytes <= kFirstBytes) return 1;
+  return 1 + static_cast<std::uint32_t>((frame_bytes - kFirstBytes + kLaterBytes - 1) / kLaterBytes);
 }
 
 StoredPacket* PacketPool::header(PacketHandle packet) const {

@@ -64,13 +64,11 @@ class PacketPool {
   // length).
   std::size_t parts(PacketHandle packet, std::span<std::span<const std::byte>> parts) const;
 
-  static std::size_t chunks_for(std::size_t frame_bytes);
+  static std::uint32_t chunks_for(std::size_t frame_bytes);
   std::uint32_t chunks() const { return chunk_count_; }
   std::uint32_t free_chunks() const { return free_count_; }
 
-  void prefetch(PacketHandle packet) const { __builtin_prefetch(&chunks_[packet]); }
-  // The chunk that the next store() begins with.
-  void prefetch_next() const;
+  void prefetch(PacketHandle packet) const { __builtin_prefetch(&chunks_[packet], 1); }
 
  private:
   static constexpr std::size_t kLinkBytes = sizeof(std::uint32_t);

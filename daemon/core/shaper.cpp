@@ -1,6 +1,7 @@
 #include "core/shaper.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <utility>
 
@@ -9,8 +10,6 @@
 namespace headgate {
 namespace {
 
-// Packets whose memory is fetched ahead together.
-constexpr std::size_t kPrefetchBatch = 32;
 // How fast the expiry hand moves: records looked at for each packet, at least one a batch, and in search of a
 // record for a new flow when there is none.
 constexpr std::uint32_t kPacketsPerLook = 4;
@@ -52,11 +51,37 @@ void Shaper::admit(std::span<const ArrivingPacket> packets, Instant now) {
   state.expire_flows(1 + static_cast<std::uint32_t>(packets.size()) / kPacketsPerLook, now);
   if (state.wheel.empty()) state.wheel.start_at(std::min(packets.front().arrival, now));
   while (!packets.empty()) {
-    const auto batch = packets.first(std::min(packets.size(), kPrefetchBatch));
-    for (const ArrivingPacket& packet : batch) state.flows.prefetch_slot(packet.flow_hash);
-    for (const ArrivingPacket& packet : batch) state.flows.prefetch_record(packet.flow_hash);
+    const auto batch = packets.first(std::min(packets.size(), State::kPrefetchBatch));
+    state.prefetch(batch);
     for (const ArrivingPacket& packet : batch) state.admit(packet, now);
     packets = packets.subspan(batch.size());
+  }
+}
+
+// What each packet will touch hangs on what the one before it in the chain says: index, record, backlog, last packet.
+// So all packets go one step of the chain together, and their cache misses overlap.
+void Shaper::State::prefetch(std::span<const ArrivingPacket> batch) const {
+  std::array<FlowNumber, kPrefetchBatch> likely;
+  for (const ArrivingPacket& packet : batch) flows.prefetch_slot(packet.flow_hash);
+  for (std::size_t i = 0; i < batch.size(); ++i) likely[i] = flows.prefetch_record(batch[i].flow_hash);
+  const auto backlog_of = [&](FlowNumber flow) { return flow == kNoFlow ? kNoBacklog : flows[flow].backlog; };
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (backlog_of(likely[i]) != kNoBacklog) backlogs.prefetch(backlog_of(likely[i]));
+  }
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (backlog_of(likely[i]) != kNoBacklog) pool.prefetch(backlogs[backlog_of(likely[i])].tail);
+  }
+}
+
+void Shaper::State::prefetch(std::span<const BacklogNumber> batch) const {
+  for (const BacklogNumber number : batch) backlogs.prefetch(number);
+  for (const BacklogNumber number : batch) {
+    pool.prefetch(backlogs[number].head);
+    flows.prefetch(backlogs[number].flow);
+  }
+  for (const BacklogNumber number : batch) {
+    const PacketHandle next = pool[backlogs[number].head].next;
+    if (next != kNoPacket) pool.prefetch(next);
   }
 }
 
@@ -114,7 +139,7 @@ bool Shaper::State::has_room(FlowRecord& record, const ShapedClass& shaped, cons
   const QueueCapacity& capacity = shaped.config.queue;
   const Count charge = charge_of(packet);
   Backlog* backlog = record.backlog == kNoBacklog ? nullptr : &backlogs[record.backlog];
-  if (!capacity.time && fits(capacity, backlog ? backlog->waiting : Count{}, charge)) return true;
+  if (!capacity.time && fits(capacity, backlog ? backlog->waiting() : Count{}, charge)) return true;
 
   const Instant earliest = now - kMaxCatchUp;
   LeakyBucket after = bucket_of(record, shaped);
@@ -127,22 +152,22 @@ bool Shaper::State::has_room(FlowRecord& record, const ShapedClass& shaped, cons
     after = record.bucket;
     if (backlog->first_waiting != kNoPacket) {
       departure = std::max(backlog->waiting_due, earliest);
-      after.charge(shaped.parameters, departure, backlog->waiting);
+      after.charge(shaped.parameters, departure, backlog->waiting());
     }
   }
   // All waiting packets charged as one: exact for one rate; with two rates at once the longer of the two
   // waits.
   departure = std::max(departure, after.departure(shaped.parameters, packet.arrival, charge));
   if (departure <= packet.arrival) return true;  // it need not wait
-  return fits(capacity, backlog ? backlog->waiting : Count{}, charge) &&
+  return fits(capacity, backlog ? backlog->waiting() : Count{}, charge) &&
          (!capacity.time || departure - packet.arrival <= *capacity.time);
 }
 
 // When memory is short, the longest queue loses packets from its end: those that would have left last. The
 // packet that wants in is the one to go when its own queue is among the longest.
 PacketHandle Shaper::State::store(const FlowRecord& record, const ArrivingPacket& packet) {
-  const auto needed = static_cast<std::uint32_t>(
-      PacketPool::chunks_for(packet.frame.size() + (packet.vlan_tpid != 0 ? PacketPool::kTagBytes : 0)));
+  const std::uint32_t needed =
+      PacketPool::chunks_for(packet.frame.size() + (packet.vlan_tpid != 0 ? PacketPool::kTagBytes : 0));
   while (pool.free_chunks() < needed) {
     const std::uint32_t own = record.backlog == kNoBacklog ? 0 : backlogs[record.backlog].chunks;
     const BacklogNumber longest = backlogs.longest();
@@ -164,14 +189,12 @@ void Shaper::State::drop_last(BacklogNumber number) {
   const PacketHandle packet = backlog.tail;
   const StoredPacket& stored = pool[packet];
   const Count charge = stored.charge();
-  assert(backlog.packets > 1);
-  if (backlog.first_waiting != kNoPacket) backlog.waiting -= charge;
+  assert(!backlog.single());
+  if (backlog.first_waiting != kNoPacket) backlog.subtract_waiting(charge);
   if (backlog.first_waiting == packet) backlog.first_waiting = kNoPacket;
   backlog.tail = stored.previous;
   pool[backlog.tail].next = kNoPacket;
-  backlog.queued -= charge;
-  --backlog.packets;
-  backlog.chunks -= static_cast<std::uint32_t>(PacketPool::chunks_for(stored.length));
+  backlog.subtract(charge, PacketPool::chunks_for(stored.length));
   backlogs.resized(number);
   flows[backlog.flow].dropped += charge;
   ClassCounters& counters = counters_of(stored.class_slot);
@@ -194,10 +217,7 @@ void Shaper::State::enqueue(FlowNumber flow, PacketHandle packet) {
     backlog.waiting_due = departure_of(backlog, packet);
     backlog.first_waiting = packet;
   }
-  backlog.waiting += stored.charge();
-  backlog.queued += stored.charge();
-  ++backlog.packets;
-  backlog.chunks += static_cast<std::uint32_t>(PacketPool::chunks_for(stored.length));
+  backlog.add(stored.charge(), PacketPool::chunks_for(stored.length));
   backlogs.resized(record.backlog);
   if (first) wheel.insert(record.backlog, backlog.waiting_due);
 }
@@ -228,7 +248,7 @@ void Shaper::State::charge_first(Backlog& backlog, Instant now) {
   const ShapedClass& shaped = *classes[record.class_slot];
   stored.departure = std::max(backlog.waiting_due, now - kMaxCatchUp);
   bucket_of(record, shaped).charge(shaped.parameters, stored.departure, stored.charge());
-  backlog.waiting -= stored.charge();
+  backlog.subtract_waiting(stored.charge());
   backlog.first_waiting = stored.next;
   if (stored.next != kNoPacket) backlog.waiting_due = departure_of(backlog, stored.next);
 }
@@ -236,28 +256,44 @@ void Shaper::State::charge_first(Backlog& backlog, Instant now) {
 // The first waiting packet leaves without being charged.
 void Shaper::State::pass_over_first(Backlog& backlog) {
   StoredPacket& stored = pool[backlog.first_waiting];
-  backlog.waiting -= stored.charge();
+  backlog.subtract_waiting(stored.charge());
   backlog.first_waiting = stored.next;
 }
 
 std::size_t Shaper::release(Instant now, std::span<DuePacket> out) {
   State& state = *state_;
   std::size_t count = state.release_immediate(out);
+  std::array<BacklogNumber, State::kPrefetchBatch> due;
   while (count < out.size()) {
-    const auto number = state.wheel.pop(now);
-    if (!number) break;
-    Backlog& backlog = state.backlogs[*number];
-    if (backlog.head == backlog.first_waiting) state.charge_first(backlog, now);
-    const FlowNumber flow = backlog.flow;
-    out[count++] = state.hand_out(state.unlink_head(*number));
-    if (backlog.head == kNoPacket) {
-      state.flows[flow].last_used = now;
-    } else {
-      const bool waits = backlog.head == backlog.first_waiting;
-      state.wheel.insert(*number, waits ? backlog.waiting_due : state.pool[backlog.head].departure);
+    const std::size_t wanted = std::min(out.size() - count, due.size());
+    const auto batch = std::span(due).first(state.wheel.pop(now, std::span(due).first(wanted)));
+    if (batch.empty()) break;
+    state.prefetch(batch);
+    std::size_t done = 0;
+    while (done < batch.size() && count < out.size()) {
+      // The next packet of a backlog of this batch may come before the others of the batch.
+      const std::optional<Instant> next = state.wheel.next_due();
+      const bool before = next && *next < state.wheel.due(batch[done]);
+      out[count++] = state.release_head(before ? *state.wheel.pop(now) : batch[done++], now);
     }
+    for (; done < batch.size(); ++done) state.wheel.insert(batch[done], state.wheel.due(batch[done]));
   }
   return count;
+}
+
+// The head of a backlog whose time has come, out of the wheel; puts the backlog back for its next packet.
+DuePacket Shaper::State::release_head(BacklogNumber number, Instant now) {
+  Backlog& backlog = backlogs[number];
+  if (backlog.head == backlog.first_waiting) charge_first(backlog, now);
+  const FlowNumber flow = backlog.flow;
+  const DuePacket packet = hand_out(unlink_head(number));
+  if (backlog.head == kNoPacket) {
+    flows[flow].last_used = now;
+  } else {
+    const bool waits = backlog.head == backlog.first_waiting;
+    wheel.insert(number, waits ? backlog.waiting_due : pool[backlog.head].departure);
+  }
+  return packet;
 }
 
 std::size_t Shaper::release_all(std::span<DuePacket> out) {
@@ -281,9 +317,8 @@ PacketHandle Shaper::State::unlink_head(BacklogNumber number) {
   const PacketHandle packet = backlog.head;
   StoredPacket& stored = pool[packet];
   backlog.head = stored.next;
-  backlog.queued -= stored.charge();
-  --backlog.packets;
-  backlog.chunks -= static_cast<std::uint32_t>(PacketPool::chunks_for(stored.length));
+  backlog.subtract(stored.charge(), PacketPool::chunks_for(stored.length));
+  if (backlog.head == kNoPacket) backlog.tail = kNoPacket;
   backlogs.resized(number);
   if (backlog.head == kNoPacket) {
     flows[backlog.flow].backlog = kNoBacklog;

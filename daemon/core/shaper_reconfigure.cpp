@@ -76,7 +76,7 @@ Shaper::State::Plan Shaper::State::plan(std::vector<ClassConfig> configs) {
 void Shaper::State::take_out_packets(Plan& plan) {
   for (BacklogNumber number = 0; number < backlogs.numbers(); ++number) {
     Backlog& backlog = backlogs[number];
-    if (backlog.packets == 0 || plan.keeps_flows[flows[backlog.flow].class_slot]) continue;
+    if (backlog.head == kNoPacket || plan.keeps_flows[flows[backlog.flow].class_slot]) continue;
     wheel.remove(number);
     while (backlog.head != kNoPacket) plan.packets.push_back(unlink_head(number));
   }

@@ -35,8 +35,13 @@ struct Shaper::State {
     return index == kUnmatched ? unmatched : class_at(index).counters;
   }
 
+  // Packets whose memory is fetched ahead together.
+  static constexpr std::size_t kPrefetchBatch = 32;
+
   // shaper.cpp
   void admit(const ArrivingPacket& packet, Instant now);
+  void prefetch(std::span<const ArrivingPacket> batch) const;
+  void prefetch(std::span<const BacklogNumber> batch) const;
   void expire_flows(std::uint32_t looks, Instant now);
   FlowNumber find_or_add_flow(const ArrivingPacket& packet, Instant now);
   bool has_room(FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet, Instant now);
@@ -47,6 +52,7 @@ struct Shaper::State {
   Instant departure_of(Backlog& backlog, PacketHandle packet);
   void charge_first(Backlog& backlog, Instant now);
   void pass_over_first(Backlog& backlog);
+  DuePacket release_head(BacklogNumber number, Instant now);
   PacketHandle unlink_head(BacklogNumber number);
   DuePacket hand_out(PacketHandle packet);
   std::size_t release_immediate(std::span<DuePacket> out);

@@ -48,7 +48,7 @@ std::optional<std::uint32_t> Shaper::visit_flows(
     const FlowRecord& record = state.flows[flow];
     if (record.class_slot != slot) continue;
     FlowStatistics statistics{.key = record.key, .sent = record.sent, .dropped = record.dropped};
-    if (record.backlog != kNoBacklog) statistics.queued = state.backlogs[record.backlog].queued;
+    if (record.backlog != kNoBacklog) statistics.queued = state.backlogs[record.backlog].queued();
     visit(statistics);
   }
   if (end >= state.flows.numbers()) return std::nullopt;

@@ -55,6 +55,16 @@ std::optional<TimingWheel::Entry> TimingWheel::pop(Instant now) {
   return pop_from_slots();
 }
 
+std::size_t TimingWheel::pop(Instant now, std::span<Entry> out) {
+  std::size_t count = 0;
+  while (count < out.size()) {
+    const std::optional<Entry> entry = pop(now);
+    if (!entry) break;
+    out[count++] = *entry;
+  }
+  return count;
+}
+
 std::optional<Instant> TimingWheel::next_due() const {
   if (late_.head != kNone) return due(late_.head);
   if (levels_in_use_ == 0) return std::nullopt;

@@ -21,8 +21,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "headgate/clock.hpp"
@@ -40,6 +42,9 @@ class TimingWheel {
 
   // The first entry, when it is due by `now`; taken out.
   std::optional<Entry> pop(Instant now);
+
+  // As pop() again and again, until `out` is full or nothing more is due. Returns how many.
+  std::size_t pop(Instant now, std::span<Entry> out);
 
   std::optional<Instant> next_due() const;
   Instant due(Entry entry) const { return Instant{Duration{nodes_[entry].due}}; }

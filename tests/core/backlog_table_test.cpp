@@ -9,8 +9,10 @@
 namespace headgate {
 namespace {
 
+// Of a queue, the table sees whether it has one packet or several, and the chunks.
 void resize(BacklogTable& table, BacklogNumber backlog, std::uint32_t packets, std::uint32_t chunks) {
-  table[backlog].packets = packets;
+  table[backlog].head = packets == 0 ? kNoPacket : 0;
+  table[backlog].tail = packets == 0 ? kNoPacket : packets - 1;
   table[backlog].chunks = chunks;
   table.resized(backlog);
 }
@@ -53,12 +55,12 @@ TEST(BacklogTable, NamesAQueueMoreThanHalfAsLongAsTheLongest) {
     }
     std::uint32_t most = 0;
     for (const BacklogNumber each : in_use) {
-      if (table[each].packets >= 2) most = std::max(most, table[each].chunks);
+      if (!table[each].single()) most = std::max(most, table[each].chunks);
     }
     const BacklogNumber longest = table.longest();
     ASSERT_EQ(longest == kNoBacklog, most == 0);
     if (most == 0) continue;
-    ASSERT_GE(table[longest].packets, 2u);
+    ASSERT_FALSE(table[longest].single());
     ASSERT_GT(2 * table[longest].chunks, most);
   }
 }
