@@ -40,8 +40,10 @@ Shaper::State::State(const ShaperLimits& limits, std::vector<ClassConfig> config
   }
 }
 
-Shaper::Shaper(const ShaperLimits& limits, std::vector<ClassConfig> classes, Instant)
-    : state_(std::make_unique<State>(limits, std::move(classes))) {}
+Shaper::Shaper(const ShaperLimits& limits, std::vector<ClassConfig> classes, Instant now)
+    : state_(std::make_unique<State>(limits, std::move(classes))) {
+  state_->wheel.start_at(now);
+}
 
 Shaper::~Shaper() = default;
 

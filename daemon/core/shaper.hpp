@@ -4,9 +4,14 @@
 //           descriptor, no allocation after construction and outside reconfigure().
 // Thread    one owner (the drain thread); not thread-safe.
 // Time      every call takes `now`; it must not go backwards between calls.
-// Full      a bucket at capacity drops the arriving packet (queue_full); no packet memory: the longest queue loses
-//           packets (pool_full); no flow record for a new key: the packet is dropped (flow_table_full), the flows
-//           that exist are unharmed.
+// Full      a bucket at capacity drops the arriving packet (queue_full); no packet memory: one of the longest queues
+//           loses its last packets, or the arriving packet is dropped when its own queue is among them (pool_full), and
+//           a queue of one packet never pays for another; no flow record for a new key: the packet is dropped
+//           (flow_table_full), the flows that exist are unharmed.
+// Capacity  is judged at the instant a packet arrived, by the schedule: what its bucket has let go by then does not
+//           wait, and a packet that need not wait is never dropped for want of room. So drops depend on what arrives
+//           when, not on batches or wake-ups. The predicted wait is exact for one rate; with two rates at once it is
+//           the longer of the waits that each alone would cause, which may be less than the two together do.
 //
 // Invariants, checked by the property tests after each step:
 //   1. received = sent + sum(dropped) + queued, per class and in total.
@@ -40,7 +45,7 @@ struct ShaperLimits {
   Duration idle = std::chrono::seconds(60);  // after so long without a packet, and at its full burst again, a flow may go
 };
 
-// A piece of a stored frame; a frame is gathered from up to kMaxFrameParts of them.
+// A packet whose time has come, out of its queue and on its way.
 struct DuePacket {
   std::uint32_t handle = 0;         // for complete()
   std::uint32_t length = 0;         // bytes of the frame as stored, tag put back
@@ -61,13 +66,14 @@ class Shaper {
   void admit(std::span<const ArrivingPacket> packets, Instant now);
 
   // Takes out the packets due by `now`, in order of ideal time, at most out.size(). They count as queued until
-  // complete() says what became of them; every packet taken must be completed before the next release().
+  // complete() says what became of them; every packet taken must be completed before the next release(), admit() or
+  // reconfigure().
   std::size_t release(Instant now, std::span<DuePacket> out);
 
   // The parts of a released packet's frame, in order, as many as needed (see kMaxFrameParts). Valid until complete().
   std::size_t frame_parts(const DuePacket& packet, std::span<std::span<const std::byte>> parts) const;
 
-  // Ends a packet that release() or release_all() gave: sent, or dropped for `reason`.
+  // Ends packets that release() or release_all() gave: sent, or dropped for `reason`. `now` ends their delay, too.
   void complete_sent(std::span<const DuePacket> packets, Instant now);
   void complete_dropped(std::span<const DuePacket> packets, DropReason reason);
 
@@ -87,8 +93,12 @@ class Shaper {
   // also its key (and bypass) stay, flows and queues stay and a new rate, burst or capacity holds from the next packet
   // on. What waits in a class that is gone, or is keyed or bypassed anew, is classified by `classify` (frame with its
   // tag as stored; fills class_index, key, flow_hash of the packet it is given) and admitted again in order of arrival,
-  // above capacity if need be. Packets that no shaped class takes any more are due at once.
-  // Strong: throws nothing but std::bad_alloc, and then nothing has changed.
+  // above capacity if need be; only for want of a flow record is one dropped. It counts as received by the class that
+  // takes it and no longer by the one it left. Packets that no shaped class takes any more are due at once: release them
+  // before others of their classes are sent. What the new rate does not touch is the packet whose turn is next: its time
+  // was set by the one before it.
+  // Strong: throws nothing but std::bad_alloc, and then nothing has changed. Takes time in proportion to the flow
+  // records ever in use when a class goes or is keyed anew.
   using Reclassify = std::function<void(ArrivingPacket&)>;
   void reconfigure(std::vector<ClassConfig> classes, const Reclassify& classify, Instant now);
 

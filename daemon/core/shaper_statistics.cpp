@@ -6,14 +6,15 @@
 namespace headgate {
 namespace {
 
-// Flow records that one call may look at for expiry: a fraction of a millisecond.
-constexpr std::uint32_t kLooks = 16'384;
+// Flow records that one call may look at for expiry: few when packets wait that it could make late.
+constexpr std::uint32_t kLooksBeforePackets = 4'096;
+constexpr std::uint32_t kLooksAtRest = 65'536;
 
 }  // namespace
 
 ShaperStatistics Shaper::statistics(Instant now) {
   State& state = *state_;
-  state.expire_flows(kLooks, now);
+  state.expire_flows(next_release() ? kLooksBeforePackets : kLooksAtRest, now);
   ClassCounters all = state.unmatched;
   all += state.retired;
   ShaperStatistics statistics;

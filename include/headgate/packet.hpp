@@ -19,7 +19,7 @@ struct ArrivingPacket {
   std::span<const std::byte> frame;
   Instant arrival{};             // when the capture thread read it
   FlowKey key;                   // zero unless the class is shaped
-  std::uint32_t flow_hash = 0;   // of key and class
+  std::uint32_t flow_hash = 0;   // of key and class (core/classifier.hpp)
   std::uint32_t charged_bytes = 0;    // what a bit rate and a byte capacity count
   std::uint16_t charged_packets = 1;  // what a packet rate and a packet capacity count (segments of a super-packet)
   ClassIndex class_index = kUnmatched;

@@ -80,7 +80,7 @@ BENCHMARK(shape)
     ->Args({100'000, 64})
     ->Args({1'000'000, 64})
     ->Args({1'000, 1514})
-    ->MinTime(0.2);
+    ->MinTime(1.0);
 
 }  // namespace
 }  // namespace headgate
