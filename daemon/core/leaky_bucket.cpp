@@ -61,7 +61,8 @@ ExactTime RateLimit::after(const ExactTime& next, std::int64_t departure, std::u
   return sum;
 }
 
-BucketParameters::BucketParameters(const Rate& rate, const Burst& burst) {
+BucketParameters::BucketParameters(const Rate& rate, const Burst& burst, const LinkLayer& link)
+    : link_layer(link) {
   if (rate.packets) {
     packets = RateLimit(rate.packets->packets_per_second, kNanosecondsPerSecond, burst.packets.value_or(1));
   }
@@ -69,6 +70,12 @@ BucketParameters::BucketParameters(const Rate& rate, const Burst& burst) {
     bits = RateLimit(rate.bits->bits_per_second, kBitsPerByte * kNanosecondsPerSecond,
                      burst.bytes.value_or(DataSize{}).bytes);
   }
+}
+
+std::uint64_t BucketParameters::link_bytes(const Count& charge) const {
+  const auto overhead = static_cast<std::int64_t>(charge.packets) * link_layer.overhead;
+  const std::int64_t bytes = std::max<std::int64_t>(0, static_cast<std::int64_t>(charge.bytes) + overhead);
+  return std::max(static_cast<std::uint64_t>(bytes), charge.packets * link_layer.mpu);
 }
 
 Instant LeakyBucket::departure(const BucketParameters& parameters, Instant arrival,
@@ -79,7 +86,7 @@ Instant LeakyBucket::departure(const BucketParameters& parameters, Instant arriv
         std::max(departure, parameters.packets.earliest({packets_next_, packets_remainder_}, charge.packets));
   }
   if (parameters.bits.set()) {
-    departure = std::max(departure, parameters.bits.earliest({bits_next_, bits_remainder_}, charge.bytes));
+    departure = std::max(departure, parameters.bits.earliest({bits_next_, bits_remainder_}, parameters.link_bytes(charge)));
   }
   return Instant{Duration{departure}};
 }
@@ -93,7 +100,7 @@ void LeakyBucket::charge(const BucketParameters& parameters, Instant departure, 
   }
   if (parameters.bits.set()) {
     const ExactTime next =
-        parameters.bits.after({bits_next_, bits_remainder_}, count(departure), charge.bytes);
+        parameters.bits.after({bits_next_, bits_remainder_}, count(departure), parameters.link_bytes(charge));
     bits_next_ = next.nanoseconds;
     bits_remainder_ = next.remainder;
   }

@@ -58,10 +58,14 @@ class RateLimit {
 // The rate and burst of a class, worked out once for all its buckets.
 struct BucketParameters {
   BucketParameters() = default;
-  BucketParameters(const Rate& rate, const Burst& burst);
+  BucketParameters(const Rate& rate, const Burst& burst, const LinkLayer& link_layer = {});
+
+  // Bytes on the link of so many packets of so many bytes; of several packets, as if all were of one size.
+  std::uint64_t link_bytes(const Count& charge) const;
 
   RateLimit packets;
   RateLimit bits;
+  LinkLayer link_layer;
 };
 
 // 28 bytes of state; the parameters come with every call. A new bucket has its whole burst at hand.

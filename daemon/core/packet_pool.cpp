@@ -27,13 +27,13 @@ PacketPool::PacketPool(DataSize memory)
   chunks_ = std::make_unique_for_overwrite<Chunk[]>(chunk_count_);
 }
 
-PacketHandle PacketPool::store(std::span<const std::byte> frame, StrippedTag tag) {
+PacketHandle PacketPool::store(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix) {
   const bool tagged = tag.tpid != 0 && frame.size() >= kMacBytes;
-  const std::size_t length = frame.size() + (tagged ? kTagBytes : 0);
+  const std::size_t length = prefix + frame.size() + (tagged ? kTagBytes : 0);
   if (chunks_for(length) > free_count_) return kNoPacket;
   const auto tag_bytes = wire_form(tag);
-  const std::array<std::span<const std::byte>, 3> pieces = {
-      frame.first(tagged ? kMacBytes : 0), std::span(tag_bytes).first(tagged ? kTagBytes : 0),
+  const std::array<std::span<const std::byte>, 4> pieces = {
+      std::span(frame.data() - prefix, prefix), frame.first(tagged ? kMacBytes : 0), std::span(tag_bytes).first(tagged ? kTagBytes : 0),
       frame.subspan(tagged ? kMacBytes : 0)};
 
   const PacketHandle first = take();

@@ -54,7 +54,8 @@ class PacketPool {
 
   // Copies the frame, with its tag put back. kNoPacket when it needs more chunks than are free. The rest of
   // the header is the caller's to fill.
-  PacketHandle store(std::span<const std::byte> frame, StrippedTag tag);
+  // `prefix` bytes that stand in front of the frame in memory are stored with it.
+  PacketHandle store(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix = 0);
   void free(PacketHandle packet);
 
   StoredPacket& operator[](PacketHandle packet) { return *header(packet); }

@@ -31,7 +31,7 @@ struct ClassCounters {
 
 struct ShapedClass {
   explicit ShapedClass(ClassConfig class_config)
-      : config(std::move(class_config)), parameters(config.rate, config.burst) {}
+      : config(std::move(class_config)), parameters(config.rate, config.burst, config.link_layer) {}
 
   ClassConfig config;
   BucketParameters parameters;

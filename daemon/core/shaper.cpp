@@ -28,6 +28,7 @@ Count charge_of(const ArrivingPacket& packet) {
 
 Shaper::State::State(const ShaperLimits& limits, std::vector<ClassConfig> configs)
     : idle(limits.idle),
+      frame_prefix(limits.frame_prefix),
       pool(limits.memory),
       flows(limits.max_flows),
       backlogs(std::min(pool.chunks(), flows.capacity())),
@@ -169,14 +170,14 @@ bool Shaper::State::has_room(FlowRecord& record, const ShapedClass& shaped, cons
 // packet that wants in is the one to go when its own queue is among the longest.
 PacketHandle Shaper::State::store(const FlowRecord& record, const ArrivingPacket& packet) {
   const std::uint32_t needed =
-      PacketPool::chunks_for(packet.frame.size() + (packet.vlan_tpid != 0 ? PacketPool::kTagBytes : 0));
+      PacketPool::chunks_for(frame_prefix + packet.frame.size() + (packet.vlan_tpid != 0 ? PacketPool::kTagBytes : 0));
   while (pool.free_chunks() < needed) {
     const std::uint32_t own = record.backlog == kNoBacklog ? 0 : backlogs[record.backlog].chunks;
     const BacklogNumber longest = backlogs.longest();
     if (longest == kNoBacklog || backlogs.among_longest(own + needed)) return kNoPacket;
     drop_last(longest);
   }
-  const PacketHandle handle = pool.store(packet.frame, {packet.vlan_tpid, packet.vlan_tci});
+  const PacketHandle handle = pool.store(packet.frame, {packet.vlan_tpid, packet.vlan_tci}, frame_prefix);
   StoredPacket& stored = pool[handle];
   stored.arrival = packet.arrival;
   stored.departure = packet.arrival;

@@ -42,13 +42,14 @@ inline constexpr Duration kMaxCatchUp = std::chrono::milliseconds(10);
 struct ShaperLimits {
   DataSize memory{64 * 1024 * 1024};       // packet memory, all of it allocated by the constructor
   std::uint32_t max_flows = 65'536;        // flow records
+  std::uint8_t frame_prefix = 0;           // bytes in front of each frame's memory that are kept and given back with it
   Duration idle = std::chrono::seconds(60);  // after so long without a packet, and at its full burst again, a flow may go
 };
 
 // A packet whose time has come, out of its queue and on its way.
 struct DuePacket {
   std::uint32_t handle = 0;         // for complete()
-  std::uint32_t length = 0;         // bytes of the frame as stored, tag put back
+  std::uint32_t length = 0;         // bytes of the frame as stored, prefix and tag included
   Instant ideal{};                  // when its bucket meant it to leave
   ClassIndex class_index = kUnmatched;
 };

@@ -112,8 +112,9 @@ void Shaper::State::put_in_force(Plan& plan) {
   for (std::size_t i = 0; i < slots.size(); ++i) {
     ShapedClass& shaped = *classes[slots[i]];
     ClassConfig& config = plan.configs[i];
-    if (shaped.config.rate != config.rate || shaped.config.burst != config.burst) {
-      shaped.parameters = BucketParameters(config.rate, config.burst);
+    if (shaped.config.rate != config.rate || shaped.config.burst != config.burst ||
+        shaped.config.link_layer != config.link_layer) {
+      shaped.parameters = BucketParameters(config.rate, config.burst, config.link_layer);
       ++shaped.generation;
     }
     shaped.config = std::move(config);
@@ -130,7 +131,7 @@ void Shaper::State::readmit(PacketHandle packet, const Reclassify& classify, std
   for (const auto& part : std::span(parts).first(count)) frame.insert(frame.end(), part.begin(), part.end());
 
   ArrivingPacket arriving;
-  arriving.frame = frame;
+  arriving.frame = std::span<const std::byte>(frame).subspan(frame_prefix);
   arriving.arrival = stored.arrival;
   arriving.charged_bytes = stored.charged_bytes;
   arriving.charged_packets = stored.charged_packets;

@@ -67,6 +67,7 @@ struct Shaper::State {
   void enqueue_immediate(PacketHandle packet, ClassSlot slot, Instant now);
 
   const Duration idle;
+  const std::size_t frame_prefix;
   PacketPool pool;
   FlowTable flows;
   BacklogTable backlogs;

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "pipeline/wire_charge.hpp"
+
 namespace headgate {
 
 namespace {
@@ -69,18 +71,19 @@ std::size_t CaptureLoop::read_batch() {
 }
 
 void CaptureLoop::hand_over(const CapturedFrame& captured, Instant now) {
-  constexpr std::uint32_t kTagBytes = 4;
   HandOffEntry* entry = hand_off_.stage();
   if (entry == nullptr) std::terminate();  // more frames out than the source has slots
+  const Count charge = wire_charge(captured);
   entry->kind = HandOffEntry::Kind::packet;
   entry->slot = captured.slot;
   entry->clipped = captured.frame.size() < captured.wire_length;
-  entry->packet =
-      ArrivingPacket{.frame = captured.frame,
-                     .arrival = now,
-                     .charged_bytes = captured.wire_length + (captured.vlan_tpid != 0 ? kTagBytes : 0),
-                     .vlan_tpid = captured.vlan_tpid,
-                     .vlan_tci = captured.vlan_tci};
+  entry->packet = ArrivingPacket{.frame = captured.frame,
+                                 .arrival = now,
+                                 .charged_bytes = static_cast<std::uint32_t>(charge.bytes),
+                                 .charged_packets = static_cast<std::uint16_t>(charge.packets),
+                                 .vlan_tpid = captured.vlan_tpid,
+                                 .vlan_tci = captured.vlan_tci,
+                                 .prefix_bytes = captured.prefix_bytes};
   classifier_->classify(entry->packet);
 }
 

@@ -55,7 +55,8 @@ bool DrainLoop::take_hand_overs() {
     slots_[slot_count_++] = entry.slot;
     const ArrivingPacket& packet = entry.packet;
     if (entry.clipped) {
-      shaper_.count_dropped(packet.class_index, {1, packet.charged_bytes}, DropReason::clipped);
+      shaper_.count_dropped(packet.class_index, {packet.charged_packets, packet.charged_bytes},
+                            DropReason::clipped);
     } else if (classifier_->unshaped(packet.class_index)) {
       stage_unshaped(entry);
     } else {
@@ -86,18 +87,20 @@ void DrainLoop::stage_unshaped(const HandOffEntry& entry) {
   const std::size_t first_part = part_count_;
   if (packet.vlan_tpid != 0 && packet.frame.size() >= kMacAddresses) {
     auto& header = tagged_headers_[unshaped_count_].bytes;
-    std::memcpy(header.data(), packet.frame.data(), kMacAddresses);
+    const std::size_t prefix = packet.prefix_bytes;
+    std::memcpy(header.data(), packet.frame.data() - prefix, prefix + kMacAddresses);
     const std::array<std::uint8_t, 4> tag = {
         static_cast<std::uint8_t>(packet.vlan_tpid >> 8), static_cast<std::uint8_t>(packet.vlan_tpid),
         static_cast<std::uint8_t>(packet.vlan_tci >> 8), static_cast<std::uint8_t>(packet.vlan_tci)};
-    std::memcpy(header.data() + kMacAddresses, tag.data(), tag.size());
-    parts_[part_count_++] = header;
+    std::memcpy(header.data() + prefix + kMacAddresses, tag.data(), tag.size());
+    parts_[part_count_++] = std::span(header).first(prefix + kMacAddresses + tag.size());
     parts_[part_count_++] = packet.frame.subspan(kMacAddresses);
   } else {
-    parts_[part_count_++] = packet.frame;
+    parts_[part_count_++] = {packet.frame.data() - packet.prefix_bytes,
+                             packet.frame.size() + packet.prefix_bytes};
   }
   unshaped_class_[unshaped_count_] = packet.class_index;
-  unshaped_bytes_[unshaped_count_] = packet.charged_bytes;
+  unshaped_charge_[unshaped_count_] = {packet.charged_packets, packet.charged_bytes};
   frames_[unshaped_count_++] = {{&parts_[first_part], part_count_ - first_part}};
 }
 
@@ -116,8 +119,9 @@ void DrainLoop::send_staged() {
 
 void DrainLoop::count_unshaped_results() {
   for (std::size_t i = 0; i < unshaped_count_; ++i) {
-    const Count one{1, unshaped_bytes_[i]};
-    shaper_.count_unshaped(unshaped_class_[i], one, sent_[i] ? one : Count{}, sent_[i] ? Count{} : one);
+    const Count& charge = unshaped_charge_[i];
+    shaper_.count_unshaped(unshaped_class_[i], charge, sent_[i] ? charge : Count{},
+                           sent_[i] ? Count{} : charge);
   }
 }
 

@@ -82,16 +82,17 @@ class DrainLoop {
   std::array<ArrivingPacket, kBatch> arriving_;
   std::array<std::uint32_t, kBatch> slots_;
   std::array<ClassIndex, kBatch> unshaped_class_;
-  std::array<std::uint32_t, kBatch> unshaped_bytes_;
+  std::array<Count, kBatch> unshaped_charge_;
   std::array<DuePacket, kBatch> due_;
   std::vector<std::span<const std::byte>> parts_;  // of all frames of the batch
   std::size_t part_count_ = 0;
   std::array<OutgoingFrame, 2 * kBatch> frames_;
   std::array<bool, 2 * kBatch> sent_;
   struct TaggedHeader {
-    std::array<std::byte, 16> bytes;
+    std::array<std::byte, 32> bytes;
   };
-  std::array<TaggedHeader, kBatch> tagged_headers_;  // MAC addresses and the tag put back, of unshaped frames
+  std::array<TaggedHeader, kBatch>
+      tagged_headers_;  // prefix, MAC addresses and the tag put back, of unshaped frames
 
   std::atomic<bool> has_requests_{false};
   std::mutex requests_mutex_;

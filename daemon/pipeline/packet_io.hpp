@@ -14,8 +14,9 @@ namespace headgate {
 struct CapturedFrame {
   std::span<const std::byte> frame;  // what was captured; shorter than wire_length when clipped
   std::uint32_t wire_length = 0;
-  std::uint32_t slot = 0;       // for give_back()
-  std::uint16_t vlan_tpid = 0;  // the tag that the kernel stripped; 0: none
+  std::uint8_t prefix_bytes = 0;  // of a virtio header, which stands in front of the frame in memory
+  std::uint32_t slot = 0;         // for give_back()
+  std::uint16_t vlan_tpid = 0;    // the tag that the kernel stripped; 0: none
   std::uint16_t vlan_tci = 0;
 };
 

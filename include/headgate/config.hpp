@@ -40,6 +40,13 @@ struct QueueCapacity {
   bool operator==(const QueueCapacity&) const = default;
 };
 
+// What the link adds to each packet, for bit rates, as in tc-stab(8): a packet counts max(frame + overhead, mpu) bytes.
+struct LinkLayer {
+  std::int32_t overhead = 0;  // bytes, may be negative
+  std::uint32_t mpu = 0;      // bytes
+  bool operator==(const LinkLayer&) const = default;
+};
+
 struct ClassConfig {
   std::string name;
   std::string match;  // pcap-filter(7); empty: everything
@@ -49,6 +56,7 @@ struct ClassConfig {
   QueueCapacity queue;
   bool bypass = false;   // counted, never shaped
   bool control = false;  // takes neighbour discovery, router discovery and DHCP too
+  LinkLayer link_layer;  // its shape's
   bool operator==(const ClassConfig&) const = default;
 };
 

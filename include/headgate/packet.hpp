@@ -25,6 +25,7 @@ struct ArrivingPacket {
   ClassIndex class_index = kUnmatched;
   std::uint16_t vlan_tpid = 0;   // 0: no stripped tag; else the tag to put back after the MAC addresses
   std::uint16_t vlan_tci = 0;
+  std::uint8_t prefix_bytes = 0;  // in front of frame.data(), to be sent with the frame
 };
 
 }  // namespace headgate

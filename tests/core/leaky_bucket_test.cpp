@@ -217,5 +217,21 @@ TEST(LeakyBucket, AgreesWithTheNaiveBucketForAnyRatesBurstsAndArrivals) {
   }
 }
 
+TEST(LeakyBucket, ChargesWhatTheLinkAddsToEachPacket) {
+  // 100 bytes and 24 of overhead at 1 Mbit/s: 992 µs.
+  const BucketParameters parameters(Rate{.bits = BitRate{1'000'000}}, {}, {.overhead = 24});
+  LeakyBucket bucket;
+  bucket.charge(parameters, kTestStart, {1, 100});
+  EXPECT_EQ(bucket.departure(parameters, kTestStart, {1, 100}) - kTestStart, std::chrono::microseconds(992));
+}
+
+TEST(LeakyBucket, ChargesNoPacketLessThanTheSmallestUnitOfTheLink) {
+  const BucketParameters parameters(Rate{.bits = BitRate{1'000'000}}, {}, {.overhead = -14, .mpu = 64});
+  EXPECT_EQ(parameters.link_bytes({1, 64}), 64u);
+  EXPECT_EQ(parameters.link_bytes({1, 78}), 64u);
+  EXPECT_EQ(parameters.link_bytes({1, 100}), 86u);
+  EXPECT_EQ(parameters.link_bytes({1, 10}), 64u) << "a negative overhead never makes a packet's size negative";
+}
+
 }  // namespace
 }  // namespace headgate

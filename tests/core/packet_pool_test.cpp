@@ -97,5 +97,17 @@ TEST(PacketPool, KeepsPacketsApartThroughAnyStoringAndFreeing) {
   EXPECT_EQ(pool.free_chunks(), pool.chunks());
 }
 
+TEST(PacketPool, KeepsThePrefixInFrontOfTheFrameAndTheTagBehindTheMacAddresses) {
+  PacketPool pool(DataSize{4096});
+  const auto memory = pattern(110);
+  const PacketHandle packet = pool.store(std::span(memory).subspan(10), {.tpid = 0x8100, .tci = 7}, 10);
+  const auto stored = read_back(pool, packet);
+  ASSERT_EQ(stored.size(), 114u);
+  EXPECT_TRUE(std::equal(stored.begin(), stored.begin() + 22, memory.begin()));
+  EXPECT_EQ(stored[22], std::byte{0x81});
+  EXPECT_EQ(stored[25], std::byte{7});
+  EXPECT_TRUE(std::equal(stored.begin() + 26, stored.end(), memory.begin() + 22));
+}
+
 }  // namespace
 }  // namespace headgate
