@@ -1,0 +1,114 @@
+import json
+import os
+import pathlib
+import platform
+
+import pytest
+
+import network
+from daemon import Headgate
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+_figures = {}
+_not_applicable = []
+
+
+def pytest_addoption(parser):
+    parser.addoption("--preset", default="release", help="which build to test: release, dev or tsan")
+
+
+def pytest_configure(config):
+    if os.geteuid() != 0:
+        pytest.exit("the integration tests need root (network namespaces): NOT RUN", returncode=3)
+    programs = ROOT / "build" / config.getoption("preset") / "bin"
+    for program in ("headgated", "headgatectl", "traffic_send", "traffic_receive"):
+        if not (programs / program).exists():
+            pytest.exit(f"{programs / program} is not built", returncode=3)
+    config.programs = programs
+    network.sweep()
+
+
+def kernel_has_tcx():
+    return tuple(int(part) for part in platform.release().split("-")[0].split(".")[:2]) >= (6, 6)
+
+
+def pytest_collection_modifyitems(config, items):
+    # A divert method that the kernel does not have is not skipped: there is nothing to test.
+    if kernel_has_tcx():
+        return
+    for item in list(items):
+        if getattr(item, "callspec", None) and item.callspec.params.get("divert") == "tcx":
+            _not_applicable.append(item.nodeid)
+            items.remove(item)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if _not_applicable:
+        terminalreporter.write_line(f"{len(_not_applicable)} cases not applicable: this kernel has no TCX")
+    if _figures:
+        path = config.programs.parent / "integration-figures.json"
+        path.write_text(json.dumps(_figures, indent=1, sort_keys=True) + "\n")
+        terminalreporter.write_line("measured:")
+        for name, value in sorted(_figures.items()):
+            terminalreporter.write_line(f"  {name}: {value}")
+
+
+def pytest_sessionfinish(session):
+    left = network.leftovers()
+    assert not left, f"namespaces left over: {left}"
+
+
+@pytest.fixture(params=["tcx", "clsact"])
+def divert(request):
+    """Runs a test once with each method that takes packets out of the kernel."""
+    return request.param
+
+
+@pytest.fixture
+def programs(pytestconfig):
+    return pytestconfig.programs
+
+
+@pytest.fixture
+def net():
+    made = network.Network()
+    yield made
+    made.delete()
+
+
+@pytest.fixture
+def headgates(programs):
+    """Makes daemons: headgates(namespace). They are ended after the test, and shown when it failed."""
+    made = []
+
+    def make(namespace):
+        made.append(Headgate(namespace, programs))
+        return made[-1]
+
+    yield make
+    problems = []
+    for headgate in reversed(made):
+        log = headgate.log()
+        if log:
+            print(f"--- {headgate.log_path}:\n{log}")
+        try:
+            headgate.close()
+        except AssertionError as problem:
+            problems.append(str(problem))
+    assert not problems, "\n".join(problems)
+
+
+@pytest.fixture
+def headgate(headgates, net):
+    return headgates(net.host)
+
+
+@pytest.fixture
+def figure(request):
+    """figure("rate", 999.98): keeps a measured figure for the report at the end of the run."""
+
+    def record(name, value):
+        _figures[f"{request.node.name}: {name}"] = value
+
+    return record

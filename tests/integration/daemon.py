@@ -1,0 +1,170 @@
+"""A headgated under test, and what headgatectl says of it."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import processes
+
+# ExitCode of include/headgate/control_message.hpp
+EXIT_OK, EXIT_USAGE, EXIT_REFUSED, EXIT_NOT_RUNNING, EXIT_NOT_PERMITTED = range(5)
+
+_SANITIZER_SIGNS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error:", "WARNING: ThreadSanitizer")
+
+
+class Headgate:
+    """One daemon with its own configuration file and control socket, in a directory of its own."""
+
+    def __init__(self, namespace, programs):
+        self.namespace = namespace
+        self.programs = programs
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="hgt-"))
+        self.config_path = self.directory / "headgate.toml"
+        self.control_path = self.directory / "control.sock"
+        self.log_path = self.directory / "headgated.log"
+        self.notifications = []
+        self.process = None
+        self._notify = None
+
+    # Life
+
+    def write(self, config, **daemon):
+        """Writes the configuration; keywords become keys of its [daemon] table."""
+        table = "".join(f"{key} = {json.dumps(value)}\n" for key, value in daemon.items() if value is not None)
+        self.config_path.write_text((f"[daemon]\n{table}\n" if table else "") + config)
+
+    def start(self, config=None, *, arguments=(), watchdog=None, wait=True, **daemon):
+        """Starts with a configuration, or with `arguments` alone, and waits until it is ready."""
+        if config is not None:
+            self.write(config, **daemon)
+            arguments = ["--config", self.config_path, *arguments]
+        self.launch(arguments, watchdog)
+        if wait:
+            self.wait_ready()
+        return self
+
+    def launch(self, arguments, watchdog=None):
+        assert self.process is None or self.process.poll() is not None
+        self.notifications = []
+        if self._notify:
+            self._notify.close()
+        notify_path = self.directory / "notify.sock"
+        notify_path.unlink(missing_ok=True)
+        self._notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._notify.bind(str(notify_path))
+        environment = dict(os.environ, NOTIFY_SOCKET=str(notify_path))
+        if watchdog:
+            environment["WATCHDOG_USEC"] = str(int(watchdog * 1e6))
+        with open(self.log_path, "a") as log:
+            self.process = self.namespace.start(self.programs / "headgated", "--control", self.control_path,
+                                                *arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                                env=environment)
+
+    def wait_ready(self, patience=10):
+        self.wait_notification("READY=1", patience)
+        return self
+
+    def wait_notification(self, wanted, patience=5):
+        deadline = time.monotonic() + patience
+        while not any(wanted in message for message in self.notifications):
+            assert self.process.poll() is None, f"headgated exited with {self.process.returncode}:\n{self.log()}"
+            assert time.monotonic() < deadline, f"no {wanted} within {patience} s:\n{self.log()}"
+            self.read_notifications(0.05)
+
+    def read_notifications(self, seconds):
+        """Takes in what is sent to the service manager within `seconds`; only what came new is returned."""
+        known = len(self.notifications)
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self._notify.settimeout(left)
+            try:
+                self.notifications += self._notify.recv(4096).decode().splitlines()
+            except TimeoutError:
+                break
+        return self.notifications[known:]
+
+    def running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        """A clean stop; must succeed."""
+        code = processes.end(self.process)
+        assert code == 0, f"headgated ended with {code}:\n{self.log()}"
+
+    def close(self):
+        """Ends what still runs, checks the log for a sanitizer's words, and removes the directory."""
+        try:
+            if self.running():
+                self.signal(signal.SIGCONT)
+                self.stop()
+            for sign in _SANITIZER_SIGNS:
+                assert sign not in self.log(), self.log()
+        finally:
+            if self.running():
+                self.kill()
+            if self._notify:
+                self._notify.close()
+            shutil.rmtree(self.directory)
+
+    def log(self):
+        return self.log_path.read_text() if self.log_path.exists() else ""
+
+    # Questions
+
+    def control(self, *arguments, check=True):
+        return processes.run([self.programs / "headgatectl", "--control", self.control_path, *arguments], check=check)
+
+    def json(self, *arguments):
+        reply = json.loads(self.control("-j", *arguments).stdout)
+        assert reply["schema"] == 1
+        return reply
+
+    def show(self):
+        return self.json("show")
+
+    def shape(self, interface="eth0"):
+        return next(shape for shape in self.show()["shapes"] if shape["interface"] == interface)
+
+    def reload(self):
+        return self.control("reload")
+
+    def settled_class(self, name, received, patience=3):
+        """The counters of a class once it has received so many packets and none is queued; checks the law."""
+        deadline = time.monotonic() + patience
+        while True:
+            shape = self.shape()
+            check_law(shape)
+            counters = class_of(shape, name)
+            if counters["received"]["packets"] >= received and counters["queued"]["packets"] == 0:
+                return counters
+            assert time.monotonic() < deadline, (
+                f"class {name} has not received and emptied {received} packets: {json.dumps(shape, indent=1)}")
+            time.sleep(0.05)
+
+
+def class_of(shape, name):
+    return next(counters for counters in shape["classes"] if counters["name"] == name)
+
+
+def check_law(shape):
+    """received = sent + dropped by reason + queued, for the shape and for each class, in packets and in bytes."""
+    for counters in [shape, *shape["classes"]]:
+        dropped = counters["dropped"]
+        for unit in ("packets", "bytes"):
+            assert counters["received"][unit] == (
+                counters["sent"][unit] + dropped[unit] + counters["queued"][unit]), json.dumps(counters)
+            if "reasons" in dropped:
+                assert dropped[unit] == sum(reason[unit] for reason in dropped["reasons"].values())

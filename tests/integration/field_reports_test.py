@@ -1,0 +1,210 @@
+"""Faults that users of other shapers have reported in public, each with its case here."""
+
+import time
+
+import pytest
+
+import network
+import traces
+from daemon import EXIT_REFUSED, EXIT_USAGE, class_of
+from traffic import Receiver, Sender, TcpLoad, rate_of
+
+PER_DESTINATION = """
+[[shape]]
+interface = "eth0"
+  [[shape.class]]
+  name  = "clients"
+  key   = "{key}"
+  rate  = "{rate}"
+  queue = "{queue}"
+"""
+
+
+def clients(rate, queue="100p", key="class"):
+    return PER_DESTINATION.format(rate=rate, queue=queue, key=key)
+
+
+def megabit_in_slices(namespace, seconds, start, slice_seconds=0.1, interface="eth0"):
+    """What came in at an interface in each slice of time, in Mbit/s, by its own counters."""
+
+    def received():
+        return int(namespace.run("cat", f"/sys/class/net/{interface}/statistics/rx_bytes").stdout)
+
+    rates, before, at = [], received(), time.monotonic()
+    end = start + seconds
+    while at < end:
+        time.sleep(slice_seconds)
+        now_bytes, now = received(), time.monotonic()
+        rates.append((now_bytes - before) * 8e-6 / (now - at))
+        before, at = now_bytes, now
+    return rates
+
+
+def test_kubernetes_90838_a_ten_megabit_limit_holds_from_the_first_moment(net, headgate, divert, figure):
+    headgate.start(clients("10mbit", "50ms"), divert=divert)
+    start = time.monotonic()
+    load = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=3)
+    rates = megabit_in_slices(net.peer, 3, start)
+    load.finish()
+    figure("most in a tenth of a second, Mbit/s of 10", round(max(rates), 2))
+    assert max(rates) <= 10.5  # a slice may hold one packet more than its share, and is not cut to the packet
+
+
+def test_containernetworking_609_no_burst_at_the_start_and_no_sawtooth_after(net, headgate, divert):
+    headgate.start(clients("10mbit", "50ms"), divert=divert)
+    load = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=6)
+    time.sleep(1)
+    rates = megabit_in_slices(net.peer, 4, time.monotonic(), slice_seconds=0.5)
+    load.finish()
+    for rate in rates:
+        assert rate == pytest.approx(10, rel=0.05)
+
+
+def test_tcconfig_193_a_probe_after_idle_measures_the_rate_and_not_a_burst(net, headgate, programs, divert):
+    headgate.start(clients("8mbit", "200p"), divert=divert)
+    time.sleep(2)  # a token bucket would fill up
+    receiver = Receiver(net.peer, programs)
+    Sender(net.host, programs, network.PEER_IPV4, rate=0, count=100, size=1000).finish()
+    flow = receiver.stop(settle=0.5).only()
+    assert len(flow) == 100
+    assert rate_of(flow) == pytest.approx(1000, rel=0.01)
+
+
+def test_wondershaper_4_ipv6_does_not_bypass_the_limit(net, headgate, programs, divert):
+    headgate.start(clients("1000pps"), divert=divert)
+    receiver = Receiver(net.peer, programs)
+    four = Sender(net.host, programs, network.PEER_IPV4, rate=2000, seconds=3)
+    six = Sender(net.host, programs, network.PEER_IPV6, rate=2000, seconds=3)
+    four.finish()
+    six.finish()
+    arrivals = receiver.stop(settle=0.5)
+    together = sorted(arrival for flow in arrivals.flows.values() for arrival in flow)
+    assert len(arrivals.flows) == 2
+    assert rate_of(together) == pytest.approx(1000, rel=0.005)
+
+
+def test_asuswrt_375_ipv6_is_queued_as_well_as_ipv4(net, headgate, programs, divert):
+    headgate.start(clients("500pps", key="dst"), divert=divert)
+    receiver = Receiver(net.peer, programs)
+    loads = [Sender(net.host, programs, to, rate=1500, seconds=3) for to in (network.PEER_IPV4, network.PEER_IPV6)]
+    for load in loads:
+        load.finish()
+    for flow in receiver.stop(settle=0.5).flows.values():
+        assert rate_of(flow) == pytest.approx(500, rel=0.005)
+
+
+def test_tcconfig_153_setting_again_after_deleting_works(net, headgate, divert):
+    for rate in ("100pps", "200pps", "300pps"):
+        headgate.start(clients(rate), divert=divert)
+        headgate.stop()
+        traces.assert_none(net.host)
+    headgate.start(clients("100pps"), divert=divert)
+    for _ in range(2):
+        headgate.write("", divert=divert)
+        headgate.reload()
+        assert headgate.show()["shapes"] == []
+        headgate.write(clients("100pps"), divert=divert)
+        headgate.reload()
+        assert headgate.shape()["diverting"]
+
+
+def test_tcconfig_68_traffic_is_neither_unlimited_nor_lost_while_rules_are_replaced(net, headgate, programs, divert):
+    headgate.start(clients("1000pps"), divert=divert)
+    receiver = Receiver(net.peer, programs)
+    load = Sender(net.host, programs, network.PEER_IPV4, rate=3000, seconds=4)
+    queues = ["100p", "90p"]
+    while load.running():
+        headgate.write(clients("1000pps", queues[0]), divert=divert)
+        headgate.reload()
+        queues.reverse()
+        time.sleep(0.02)
+    flow = receiver.stop(settle=0.3).only()
+    assert rate_of(flow) == pytest.approx(1000, rel=0.001)
+    for tenth in range(1, 40):
+        start = flow[0].time + tenth * 100_000_000
+        count = sum(start <= arrival.time < start + 100_000_000 for arrival in flow)
+        assert 95 <= count <= 105
+
+
+def test_comcast_68_any_interface_and_a_clear_error_for_one_that_is_not_there(net, headgate, divert):
+    network.connect(["netns", net.host.name], ["netns", net.peer.name], "uplink-7")
+    net.host.run("ip", "link", "set", "uplink-7", "up")
+    headgate.start(clients("1000pps").replace("eth0", "uplink-7"), divert=divert)
+    assert headgate.shape("uplink-7")["diverting"]
+    headgate.stop()
+    headgate.start(clients("1000pps").replace("eth0", "eth9"), divert=divert, wait=False)
+    assert headgate.process.wait(10) == EXIT_REFUSED
+    assert "eth9" in headgate.log().splitlines()[-1]
+
+
+@pytest.mark.parametrize("device, kind", [("lo", None), ("tun9", "tun")])
+def test_trickle_18_what_cannot_be_shaped_is_refused_and_not_silently_without_effect(net, headgate, device, kind):
+    if kind:
+        net.host.run("ip", "tuntap", "add", "dev", device, "mode", kind)
+        net.host.run("ip", "link", "set", device, "up")
+    headgate.start(clients("1000pps").replace("eth0", device), wait=False)
+    assert headgate.process.wait(10) == EXIT_REFUSED
+    assert device in headgate.log() and "Ethernet" in headgate.log()
+
+
+def test_wondershaper_92_a_limit_for_each_address(net, headgate, programs, divert):
+    headgate.start(clients("300pps", key="dst"), divert=divert)
+    receiver = Receiver(net.peer, programs)
+    # Uneven: the first address gets far more than the others, who must not pay for it.
+    heavy = Sender(net.host, programs, network.PEER_MORE_IPV4[0], rate=3000, seconds=4)
+    light = Sender(net.host, programs, network.PEER_MORE_IPV4[1:5], rate=4 * 250, seconds=4)
+    heavy.finish()
+    sent = light.finish()["sent"]
+    arrivals = receiver.stop(settle=0.5).flows
+    assert rate_of(arrivals.pop((network.PEER_MORE_IPV4[0], 5000))) == pytest.approx(300, rel=0.005)
+    assert sum(len(flow) for flow in arrivals.values()) == sent
+
+
+def test_pyroute2_715_a_rate_beyond_34_gigabit_does_not_wrap_around(net, headgate, programs, divert):
+    headgate.start(clients("35gbit", "1000p"), divert=divert)
+    shaped = class_of(headgate.shape(), "clients")
+    assert "35gbit" in str(shaped["rate"])
+    receiver = Receiver(net.peer, programs)
+    sent = Sender(net.host, programs, network.PEER_IPV4, rate=2000, seconds=2, size=1400).finish()["sent"]
+    assert len(receiver.stop(settle=0.3)) == sent  # 32 bits of bytes per second would leave 17 kbit/s to 640 Mbit/s
+
+
+@pytest.mark.parametrize("rate", [10_000, 50_000])
+def test_appneta_235_what_was_asked_is_what_leaves(net, headgate, programs, divert, figure, rate):
+    headgate.start(clients(f"{rate}pps", "20ms"), divert=divert)
+    receiver = Receiver(net.peer, programs)
+    sent = Sender(net.host, programs, network.PEER_IPV4, rate=1.5 * rate, seconds=4).finish()
+    flow = receiver.stop(settle=0.3).only()
+    figure("offered and left, packets per second", [round(sent["rate"], 1), round(rate_of(flow), 1)])
+    assert rate_of(flow) == pytest.approx(rate, rel=0.001)
+
+
+def test_mahimahi_144_a_high_bit_rate_is_reached(net, headgate, divert, figure):
+    headgate.start(clients("700mbit", "20ms"), divert=divert)
+    report = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=5, streams=2).finish()
+    goodput = report["end"]["sum_received"]["bits_per_second"] / 1e6
+    figure("goodput in Mbit/s of 700", round(goodput, 1))
+    assert 0.9 * 700 <= goodput <= 700
+
+
+def test_cilium_29083_no_seconds_of_latency_behind_a_full_queue(net, headgate, programs, divert):
+    headgate.start(clients("10mbit", "30ms"), divert=divert)
+    receiver = Receiver(net.peer, programs)
+    sender = Sender(net.host, programs, network.PEER_IPV4, rate=5000, seconds=3, size=1000)
+    sent = sender.finish()["sent"]
+    flow = receiver.stop(settle=0.5).only()
+    delay = class_of(headgate.shape(), "clients")["delay_us"]["max"]
+    assert delay <= 31_000
+    # The last one offered that was taken left at most 30 ms after its turn.
+    assert sent - flow[-1].sequence < 5000 * 0.031
+
+
+def test_sqm_67_units_that_fool_people_are_named(headgate):
+    headgate.write(clients("1000kbps"))
+    result = headgate.namespace.run(headgate.programs / "headgated", "--config", headgate.config_path, "--check")
+    assert "bytes" in result.stderr
+    headgate.write(clients("1000"))
+    result = headgate.namespace.run(headgate.programs / "headgated", "--config", headgate.config_path, "--check",
+                                    check=False)
+    assert result.returncode == EXIT_USAGE
+    assert "pps" in result.stderr and "kbit" in result.stderr

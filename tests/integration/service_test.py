@@ -1,0 +1,297 @@
+"""The service under a real systemd, installed by cmake --install, run as the unprivileged user."""
+
+import json
+import os
+import re
+import signal
+import time
+
+import pytest
+
+import network
+import processes
+import traces
+from conftest import ROOT
+from daemon import EXIT_NOT_PERMITTED, EXIT_OK, class_of
+from systemd_machine import Machine
+from traffic import Ping, Receiver, Sender, rate_of
+
+CONFIG = """
+[[shape]]
+interface = "eth0"
+  [[shape.class]]
+  name  = "udp"
+  match = "udp dst portrange 5000-5999"
+  rate  = "{rate}"
+  queue = "100p"
+
+  [[shape.class]]
+  name = "ping"
+  match = "icmp"
+  rate = "1000pps"
+"""
+
+CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF = 12, 13, 39
+
+
+@pytest.fixture(scope="module")
+def installed():
+    """A machine with the release build installed as the README says, and its network."""
+    net = network.Network()
+    try:
+        machine = Machine(net.host)
+        try:
+            processes.run(["cmake", "--install", ROOT / "build" / "release"],
+                          env=dict(os.environ, DESTDIR=str(machine.root)))
+            machine.shell("systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload")
+            yield machine, net
+        finally:
+            machine.shut_down()
+    finally:
+        net.delete()
+
+
+@pytest.fixture
+def machine(installed):
+    machine, _ = installed
+    write(machine, CONFIG.format(rate="1000pps"))
+    yield machine
+    print(machine.journal("headgated"))
+    machine.systemctl("stop", "headgated")
+    machine.systemctl("reset-failed", "headgated", check=False)
+
+
+@pytest.fixture
+def net(installed):
+    return installed[1]
+
+
+@pytest.fixture
+def started(machine):
+    machine.systemctl("start", "headgated")
+    return machine
+
+
+def write(machine, config):
+    (machine.root / "etc/headgate/headgate.toml").write_text(config)
+
+
+def show(machine):
+    return json.loads(machine.run("headgatectl", "-j", "show").stdout)
+
+
+def shape(machine):
+    return show(machine)["shapes"][0]
+
+
+def main_pid(machine):
+    return machine.property("headgated", "MainPID")
+
+
+def wait_until(condition, patience, what):
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {patience} s: {what}"
+        time.sleep(0.02)
+
+
+def is_active(machine):
+    return machine.systemctl("is-active", "headgated", check=False).stdout.strip() == "active"
+
+
+def test_the_installed_example_shapes_nothing_until_edited(installed):
+    machine, net = installed
+    machine.systemctl("start", "headgated")
+    assert is_active(machine)
+    assert show(machine)["shapes"] == []
+    assert "shapes nothing" in machine.systemctl("status", "headgated").stdout
+    machine.systemctl("stop", "headgated")
+
+
+def test_an_upgrade_keeps_the_administrators_configuration(machine):
+    write(machine, CONFIG.format(rate="1234pps"))
+    processes.run(["cmake", "--install", ROOT / "build" / "release"],
+                  env=dict(os.environ, DESTDIR=str(machine.root)))
+    assert "1234pps" in (machine.root / "etc/headgate/headgate.toml").read_text()
+
+
+def test_its_exposure_is_low(machine, figure):
+    report = machine.run("systemd-analyze", "--no-pager", "security", "headgated.service").stdout
+    exposure = float(re.search(r"exposure level for headgated.service: ([\d.]+)", report)[1])
+    figure("exposure level of 10", exposure)
+    assert exposure <= 2.5
+
+
+def test_systemd_finds_no_fault_with_the_unit(machine):
+    result = machine.run("systemd-analyze", "--no-pager", "verify", "headgated.service")
+    assert result.stderr == ""
+
+
+def test_status_has_a_line_of_its_own(started):
+    status = started.systemctl("status", "headgated").stdout
+    assert "active (running)" in status
+    assert re.search(r'Status: ".*eth0.*"', status), status
+
+
+def test_it_runs_unprivileged_with_three_capabilities(started):
+    user = int(started.run("id", "-u", "headgate").stdout)
+    with open(f"/proc/{started.outside_pid(main_pid(started))}/status") as status:
+        fields = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+    assert user != 0
+    assert fields["Uid"].split() == [str(user)] * 4
+    wanted = 1 << CAP_NET_ADMIN | 1 << CAP_NET_RAW | 1 << CAP_BPF
+    for its in ("CapEff", "CapPrm", "CapBnd", "CapAmb"):
+        assert int(fields[its], 16) == wanted
+    assert fields["NoNewPrivs"] == "1"
+    assert shape(started)["diverting"]
+
+
+def test_it_has_real_time_threads_and_locked_memory(started):
+    pid = started.outside_pid(main_pid(started))
+    policies = {os.sched_getscheduler(int(thread)) for thread in os.listdir(f"/proc/{pid}/task")}
+    assert os.SCHED_FIFO in policies
+    with open(f"/proc/{pid}/status") as status:
+        locked = int(re.search(r"VmLck:\s+(\d+) kB", status.read())[1])
+    assert locked > 1024
+
+
+def test_members_of_its_group_and_nobody_else_may_use_headgatectl(started):
+    group = started.run("id", "-g", "headgate").stdout.strip()
+    as_nobody = ["setpriv", "--reuid", "nobody", "--regid", "nogroup"]
+    assert started.run(*as_nobody, "--groups", group, "headgatectl", "show").returncode == EXIT_OK
+    refused = started.run(*as_nobody, "--clear-groups", "headgatectl", "show", check=False)
+    assert refused.returncode == EXIT_NOT_PERMITTED
+    assert "headgate" in refused.stderr
+
+
+def test_reloads_under_load_lose_nothing(started, net, programs):
+    receiver = Receiver(net.peer, programs)
+    load = Sender(net.host, programs, network.PEER_IPV4, rate=900, seconds=5)
+    reloads = 0
+    while load.running():
+        write(started, CONFIG.format(rate=["2000pps", "1000pps"][reloads % 2]))
+        started.systemctl("reload", "headgated")
+        reloads += 1
+    offered = load.finish()["sent"]
+    wait_until(lambda: class_of(shape(started), "udp")["sent"]["packets"] == offered, 2, "all packets sent")
+    arrivals = receiver.stop()
+    assert reloads > 10
+    assert len(arrivals) == offered
+    assert arrivals.reordered() == 0
+    assert started.property("headgated", "NRestarts") == "0"
+
+
+def test_reload_of_a_bad_file_fails_and_the_good_one_stays(started):
+    before = shape(started)["classes"]
+    write(started, CONFIG.format(rate="fast"))
+    assert started.systemctl("reload", "headgated", check=False).returncode != 0
+    assert is_active(started)
+    assert [its["rate"] for its in shape(started)["classes"]] == [its["rate"] for its in before]
+    assert "/etc/headgate/headgate.toml:7:" in started.journal("headgated")
+
+
+def test_killed_it_is_back_by_itself(started, net, programs, figure):
+    first = main_pid(started)
+    load = Sender(net.host, programs, network.PEER_IPV4, rate=3000, seconds=600)
+    ping = Ping(net.host, network.PEER_IPV4, interval=0.01)
+    time.sleep(0.5)
+    killed = time.time()
+    os.kill(started.outside_pid(first), signal.SIGKILL)
+    wait_until(lambda: is_active(started) and main_pid(started) not in ("0", first), 10, "restarted")
+    figure("seconds until shaping again after kill -9", round(time.time() - killed, 2))
+    time.sleep(0.5)
+    echoes = ping.stop()
+    load.stop()
+    assert longest_silence(echoes) <= 0.8
+    assert started.property("headgated", "NRestarts") == "1"
+    assert class_of(shape(started), "udp")["dropped"]["packets"] > 0
+    assert len(traces.divert_devices(net.host)) == 2
+
+
+def test_stopped_for_longer_than_the_watchdog_it_is_restarted_and_traffic_flows(started, net, programs, figure):
+    first = main_pid(started)
+    load = Sender(net.host, programs, network.PEER_IPV4, rate=3000, seconds=600)
+    ping = Ping(net.host, network.PEER_IPV4, interval=0.01)
+    time.sleep(0.5)
+    stopped = time.time()
+    os.kill(started.outside_pid(first), signal.SIGSTOP)
+    wait_until(lambda: is_active(started) and main_pid(started) not in ("0", first), 20, "restarted")
+    figure("seconds until shaping again after SIGSTOP", round(time.time() - stopped, 2))
+    time.sleep(0.5)
+    echoes = ping.stop()
+    load.stop()
+    figure("longest silence in seconds", round(longest_silence(echoes), 3))
+    assert longest_silence(echoes) <= 1
+    assert "watchdog" in started.journal("headgated").lower()
+    assert shape(started)["diverting"]
+
+
+def longest_silence(echoes):
+    received = sorted(echo.sent + echo.round_trip for echo in echoes)
+    return max(after - before for before, after in zip(received, received[1:]))
+
+
+def test_a_stop_leaves_nothing(started, net, programs):
+    load = Sender(net.host, programs, network.PEER_IPV4, rate=3000, seconds=600)
+    time.sleep(0.3)
+    pid = started.outside_pid(main_pid(started))
+    started.systemctl("stop", "headgated")
+    assert not os.path.exists(f"/proc/{pid}")
+    traces.assert_none(net.host)
+    assert not (started.root / "run/headgate/control.sock").exists()
+    assert started.property("headgated", "Result") == "success"
+    load.stop()
+
+
+def test_an_interface_that_comes_after_the_service_is_shaped(machine, net):
+    write(machine, CONFIG.format(rate="1000pps").replace("eth0", "late0"))
+    machine.systemctl("start", "headgated", check=False)
+    time.sleep(1)
+    network.connect(["netns", net.host.name], ["netns", net.peer.name], "late0")
+    try:
+        net.host.run("ip", "link", "set", "late0", "up")
+        wait_until(lambda: is_active(machine) and shape(machine)["diverting"], 8, "late0 is shaped")
+    finally:
+        machine.systemctl("stop", "headgated")
+        net.host.run("ip", "link", "delete", "late0")
+
+
+def test_a_bad_configuration_is_not_tried_again_and_again(machine):
+    write(machine, CONFIG.format(rate="fast"))
+    assert machine.systemctl("start", "headgated", check=False).returncode != 0
+    time.sleep(3)
+    assert machine.property("headgated", "NRestarts") == "0"
+    assert machine.property("headgated", "ActiveState") == "failed"
+
+
+def test_networkd_leaves_the_divert_devices_alone(started, net):
+    (started.root / "etc/systemd/network").mkdir(exist_ok=True)
+    everything = started.root / "etc/systemd/network/90-everything.network"
+    everything.write_text("[Match]\nName=*\n[Network]\nLinkLocalAddressing=yes\nAddress=192.0.2.1/24\nKeepConfiguration=yes\n")
+    try:
+        started.systemctl("start", "systemd-networkd")
+        wait_until(lambda: "192.0.2.1" in net.host.run("ip", "address", "show", "eth0").stdout, 10, "eth0 is configured")
+        links = json.loads(started.run("networkctl", "--json=short", "list").stdout)["Interfaces"]
+        states = {link["Name"]: link["AdministrativeState"] for link in links}
+        for device in traces.divert_devices(net.host):
+            assert states[device] == "unmanaged"
+            assert "192.0.2.1" not in net.host.run("ip", "address", "show", device).stdout
+    finally:
+        everything.unlink()
+        started.systemctl("stop", "systemd-networkd", "systemd-networkd.socket")
+        net.host.run("ip", "address", "delete", "192.0.2.1/24", "dev", "eth0", check=False)
+
+
+def test_the_udev_rule_tells_network_manager_to_leave_the_divert_devices_alone(started, net):
+    for device in traces.divert_devices(net.host):
+        assert "NM_UNMANAGED=1" in started.run("udevadm", "test", f"/sys/class/net/{device}").stdout
+    assert "NM_UNMANAGED" not in started.run("udevadm", "test", "/sys/class/net/lo").stdout
+
+
+@pytest.mark.parametrize("page", ["headgated.8", "headgatectl.1", "headgate.toml.5"])
+def test_the_manual_pages_are_installed_and_clean(machine, page):
+    name, section = page.rsplit(".", 1)
+    result = machine.run("man", "--warnings", "--encoding=utf-8", section, name, check=False)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    assert len(result.stdout.splitlines()) > 40

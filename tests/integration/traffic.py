@@ -1,0 +1,174 @@
+"""Traffic between the namespaces, and what arrived of it by the clock of the receiving kernel."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections import defaultdict
+from typing import NamedTuple
+
+import processes
+
+
+class Sender:
+    """UDP packets at a fixed rate, round the flows in turn (see traffic_send)."""
+
+    def __init__(self, namespace, programs, to, *, rate, count=None, seconds=None, port=5000, flows=1, size=100):
+        addresses = [to] if isinstance(to, str) else to
+        command = [programs / "traffic_send", "--rate", rate, "--port", port, "--flows", flows, "--size", size]
+        for address in addresses:
+            command += ["--to", address]
+        command += ["--count", count] if count is not None else ["--duration", f"{seconds}s"]
+        self._process = namespace.start(*command, stdout=subprocess.PIPE, text=True)
+
+    def running(self):
+        return self._process.poll() is None
+
+    def finish(self, patience=60):
+        """Waits for the end; what was sent."""
+        output, _ = self._process.communicate(timeout=patience)
+        assert self._process.returncode == 0, "traffic_send failed"
+        report = json.loads(output)
+        assert report["failed"] == 0, f"the sender's kernel refused packets: {report}"
+        return report
+
+    def stop(self):
+        if self.running():
+            self._process.send_signal(signal.SIGTERM)
+        return self.finish()
+
+
+class Arrival(NamedTuple):
+    time: int  # ns, CLOCK_REALTIME of the receiving kernel
+    sequence: int  # of the packet in its flow, from 0
+
+
+class Arrivals:
+    """What reached the peer, by (address, port)."""
+
+    def __init__(self, report, flows):
+        assert report["lost_by_capture"] == 0, "the measurement itself lost packets"
+        self.flows = flows
+
+    def __len__(self):
+        return sum(len(arrivals) for arrivals in self.flows.values())
+
+    def only(self):
+        """The arrivals of the one flow there is."""
+        assert len(self.flows) == 1, f"one flow was expected, not {sorted(self.flows)}"
+        return next(iter(self.flows.values()))
+
+    def of_port(self, port):
+        return [arrival for (_, its), flow in self.flows.items() if its == port for arrival in flow]
+
+    def reordered(self):
+        """Packets that came after a later one of their flow."""
+        count = 0
+        for arrivals in self.flows.values():
+            highest = -1
+            for arrival in arrivals:
+                count += arrival.sequence < highest
+                highest = max(highest, arrival.sequence)
+        return count
+
+
+class Receiver:
+    """Records the UDP packets that come in at an interface (see traffic_receive)."""
+
+    def __init__(self, namespace, programs, interface="eth0", patterns="udp"):
+        handle, self._path = tempfile.mkstemp(prefix="hgt-arrivals-")
+        os.close(handle)
+        self._process = namespace.start(programs / "traffic_receive", "--interface", interface, "--duration", "600s",
+                                        "--filter", patterns, "--timestamps", self._path,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = self._process.stderr.readline()
+        assert line.startswith("listening"), f"traffic_receive: {line}"
+
+    def stop(self, settle=0.1):
+        """Ends the recording after `settle` seconds and returns the Arrivals."""
+        time.sleep(settle)
+        self._process.send_signal(signal.SIGTERM)
+        output, errors = self._process.communicate(timeout=30)
+        assert self._process.returncode == 0, errors
+        flows = defaultdict(list)
+        with open(self._path) as lines:
+            for line in lines:
+                address, port, nanoseconds, sequence = line.split()
+                flows[address, int(port)].append(Arrival(int(nanoseconds), int(sequence)))
+        os.unlink(self._path)
+        return Arrivals(json.loads(output), dict(flows))
+
+
+class Echo(NamedTuple):
+    sent: float  # s, CLOCK_REALTIME
+    round_trip: float  # s
+
+
+class Ping:
+    """Echo requests at a fixed interval."""
+
+    def __init__(self, namespace, to, interval=0.01, count=None):
+        limit = ["-c", count] if count else []
+        self._output = tempfile.TemporaryFile("w+")
+        self._process = namespace.start("ping", "-n", "-D", "-i", interval, *limit, to, stdout=self._output,
+                                        stderr=subprocess.STDOUT)
+
+    def finish(self):
+        self._process.wait(60)
+        return self._echoes()
+
+    def stop(self):
+        processes.end(self._process, signal.SIGINT)
+        return self._echoes()
+
+    def _echoes(self):
+        self._output.seek(0)
+        text = self._output.read()
+        self.transmitted = int(re.search(r"(\d+) packets transmitted", text)[1])
+        return [Echo(float(received) - float(milliseconds) / 1e3, float(milliseconds) / 1e3)
+                for received, milliseconds in re.findall(r"^\[([\d.]+)\] .*icmp_seq=.* time=([\d.]+) ms", text, re.M)]
+
+
+def answers(namespace, to, patience=1):
+    """Whether one ping comes back."""
+    return namespace.run("ping", "-n", "-c", 1, "-W", patience, to, check=False).returncode == 0
+
+
+class TcpLoad:
+    """iperf3 from one namespace to an address of another."""
+
+    def __init__(self, source, destination, to, *, seconds, streams=1, port=5201):
+        self._server = destination.start("iperf3", "--server", "--one-off", "--forceflush", "--port", port,
+                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for line in self._server.stdout:
+            if "listening" in line:
+                break
+        self._client = source.start("iperf3", "--client", to, "--port", port, "--congestion", "cubic", "--time",
+                                    seconds, "--parallel", streams, "--json", stdout=subprocess.PIPE, text=True)
+
+    def finish(self, patience=60):
+        """iperf3's own report."""
+        output, _ = self._client.communicate(timeout=patience)
+        self._server.communicate(timeout=10)
+        report = json.loads(output)
+        assert "error" not in report, report["error"]
+        return report
+
+
+def percentile(values, percent):
+    """Nearest rank: the smallest value that at least `percent` of the values do not exceed."""
+    ordered = sorted(values)
+    rank = -(-len(ordered) * percent // 100)
+    return ordered[max(int(rank), 1) - 1]
+
+
+def gaps(arrivals):
+    return [after.time - before.time for before, after in zip(arrivals, arrivals[1:])]
+
+
+def rate_of(arrivals):
+    """Packets per second between the first and the last."""
+    return (len(arrivals) - 1) * 1e9 / (arrivals[-1].time - arrivals[0].time)
