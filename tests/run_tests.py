@@ -131,7 +131,7 @@ def integration_tests(tally, preset, *files):
     results, log = RESULTS / f"integration-{preset}.xml", RESULTS / f"integration-{preset}.log"
     results.unlink(missing_ok=True)
     directory = ROOT / "tests" / "integration"
-    run(["/usr/bin/python3", "-B", "-m", "pytest", "--quiet", "--preset", preset, f"--junitxml={results}", "--rootdir",
+    run(["/usr/bin/python3", "-B", "-m", "pytest", "--quiet", f"--preset={preset}", f"--junitxml={results}", "--rootdir",
          directory, *(directory / file for file in files or ["."])], log, owner=False)
     count(tally, name, started, results, log)
     if preset == "release" and results.exists():

@@ -2,6 +2,7 @@ import json
 import os
 import pathlib
 import platform
+import signal
 
 import pytest
 
@@ -9,6 +10,8 @@ import network
 from daemon import Headgate
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+LONGEST_TEST = 180  # s
 
 _figures = {}
 _not_applicable = []
@@ -57,6 +60,19 @@ def pytest_terminal_summary(terminalreporter, config):
 def pytest_sessionfinish(session):
     left = network.leftovers()
     assert not left, f"namespaces left over: {left}"
+
+
+@pytest.fixture(autouse=True)
+def time_limit():
+    """A test that hangs fails, and cleans up."""
+
+    def give_up(*_):
+        raise AssertionError(f"not finished after {LONGEST_TEST} s")
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(LONGEST_TEST)
+    yield
+    signal.alarm(0)
 
 
 @pytest.fixture(params=["tcx", "clsact"])
