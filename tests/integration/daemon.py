@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 import processes
@@ -16,6 +17,25 @@ import processes
 EXIT_OK, EXIT_USAGE, EXIT_REFUSED, EXIT_NOT_RUNNING, EXIT_NOT_PERMITTED = range(5)
 
 _SANITIZER_SIGNS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error:", "WARNING: ThreadSanitizer")
+
+
+class ServiceManager:
+    """Stands in for systemd: takes in what the daemon notifies of, all the time, as systemd does."""
+
+    def __init__(self, path):
+        self.path = path
+        self.messages = []
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(path))
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        while datagram := self._socket.recv(4096):
+            self.messages += datagram.decode().splitlines()
+
+    def close(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as goodbye:
+            goodbye.sendto(b"", str(self.path))
 
 
 class Headgate:
@@ -28,9 +48,8 @@ class Headgate:
         self.config_path = self.directory / "headgate.toml"
         self.control_path = self.directory / "control.sock"
         self.log_path = self.directory / "headgated.log"
-        self.notifications = []
         self.process = None
-        self._notify = None
+        self._manager = None
 
     # Life
 
@@ -51,14 +70,9 @@ class Headgate:
 
     def launch(self, arguments, watchdog=None):
         assert self.process is None or self.process.poll() is not None
-        self.notifications = []
-        if self._notify:
-            self._notify.close()
-        notify_path = self.directory / "notify.sock"
-        notify_path.unlink(missing_ok=True)
-        self._notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._notify.bind(str(notify_path))
-        environment = dict(os.environ, NOTIFY_SOCKET=str(notify_path))
+        self._end_manager()
+        self._manager = ServiceManager(self.directory / f"notify-{time.monotonic_ns()}.sock")
+        environment = dict(os.environ, NOTIFY_SOCKET=str(self._manager.path))
         if watchdog:
             environment["WATCHDOG_USEC"] = str(int(watchdog * 1e6))
         with open(self.log_path, "a") as log:
@@ -70,24 +84,20 @@ class Headgate:
         self.wait_notification("READY=1", patience)
         return self
 
-    def wait_notification(self, wanted, patience=5):
+    def notifications(self):
+        return self._manager.messages
+
+    def wait_notification(self, wanted, patience=5, since=0):
         deadline = time.monotonic() + patience
-        while not any(wanted in message for message in self.notifications):
+        while not any(wanted in message for message in self.notifications()[since:]):
             assert self.process.poll() is None, f"headgated exited with {self.process.returncode}:\n{self.log()}"
             assert time.monotonic() < deadline, f"no {wanted} within {patience} s:\n{self.log()}"
-            self.read_notifications(0.05)
+            time.sleep(0.005)
 
-    def read_notifications(self, seconds):
-        """Takes in what is sent to the service manager within `seconds`; only what came new is returned."""
-        known = len(self.notifications)
-        deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            self._notify.settimeout(left)
-            try:
-                self.notifications += self._notify.recv(4096).decode().splitlines()
-            except TimeoutError:
-                break
-        return self.notifications[known:]
+    def _end_manager(self):
+        if self._manager:
+            self._manager.close()
+            self._manager = None
 
     def running(self):
         return self.process is not None and self.process.poll() is None
@@ -115,8 +125,7 @@ class Headgate:
         finally:
             if self.running():
                 self.kill()
-            if self._notify:
-                self._notify.close()
+            self._end_manager()
             shutil.rmtree(self.directory)
 
     def log(self):
