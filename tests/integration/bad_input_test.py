@@ -33,9 +33,9 @@ def expected_messages(name, path):
 
 
 def said(result):
-    """The lines on standard error, without the name of the program before them and without warnings."""
-    lines = [line.removeprefix("headgated: ").removeprefix("headgatectl: ") for line in result.stderr.splitlines()]
-    return [line for line in lines if not line.startswith("warning: ")]
+    """The errors on standard error, without the name of the program before them and the hint after them."""
+    lines = [line.removeprefix("headgated: error: ") for line in result.stderr.splitlines()]
+    return [line for line in lines if ": warning: " not in line and line != "see headgated --help"]
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Processes that cannot outlive the test run: the kernel kills them when the test process dies."""
 
 import os
+import re
 import signal
 import subprocess
 
@@ -42,3 +43,12 @@ def voluntary_switches(pid):
             fields = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
         switches[f"{fields['Name']}-{thread}"] = int(fields["voluntary_ctxt_switches"])
     return switches
+
+
+def has_real_time_thread(pid):
+    return any(os.sched_getscheduler(int(thread)) == os.SCHED_FIFO for thread in os.listdir(f"/proc/{pid}/task"))
+
+
+def locked_kilobytes(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return int(re.search(r"VmLck:\s+(\d+) kB", status.read())[1])

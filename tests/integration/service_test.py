@@ -31,7 +31,7 @@ interface = "eth0"
   rate = "1000pps"
 """
 
-CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF = 12, 13, 39
+CAP_NET_ADMIN, CAP_NET_RAW, CAP_SYS_RESOURCE, CAP_BPF = 12, 13, 24, 39
 
 
 @pytest.fixture(scope="module")
@@ -146,13 +146,17 @@ def test_it_runs_unprivileged_with_three_capabilities(started):
     assert shape(started)["diverting"]
 
 
-def test_it_has_real_time_threads_and_locked_memory(started):
+def test_it_has_real_time_threads_and_locked_memory_or_says_why_not(started):
     pid = started.outside_pid(main_pid(started))
-    policies = {os.sched_getscheduler(int(thread)) for thread in os.listdir(f"/proc/{pid}/task")}
-    assert os.SCHED_FIFO in policies
-    with open(f"/proc/{pid}/status") as status:
-        locked = int(re.search(r"VmLck:\s+(\d+) kB", status.read())[1])
-    assert locked > 1024
+    with open(f"/proc/{started.init}/status") as status:
+        may_raise_limits = int(re.search(r"CapEff:\s+(\w+)", status.read())[1], 16) >> CAP_SYS_RESOURCE & 1
+    real_time, locked = processes.has_real_time_thread(pid), processes.locked_kilobytes(pid)
+    if may_raise_limits:
+        assert real_time
+        assert locked > 1024
+    else:  # LimitRTPRIO= and LimitMEMLOCK= have no effect in here
+        assert not real_time and "LimitRTPRIO=" in started.journal("headgated")
+        assert locked == 0 and "LimitMEMLOCK=" in started.journal("headgated")
 
 
 def test_members_of_its_group_and_nobody_else_may_use_headgatectl(started):
@@ -245,8 +249,9 @@ def test_a_stop_leaves_nothing(started, net, programs):
 
 def test_an_interface_that_comes_after_the_service_is_shaped(machine, net):
     write(machine, CONFIG.format(rate="1000pps").replace("eth0", "late0"))
-    machine.systemctl("start", "headgated", check=False)
-    time.sleep(1)
+    machine.systemctl("start", "headgated")
+    assert not shape(machine)["diverting"]
+    assert "there is no interface late0 yet" in machine.systemctl("status", "headgated").stdout
     network.connect(["netns", net.host.name], ["netns", net.peer.name], "late0")
     try:
         net.host.run("ip", "link", "set", "late0", "up")
