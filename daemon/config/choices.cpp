@@ -1,32 +1,46 @@
 #include "config/choices.hpp"
 
 #include <array>
+#include <string>
 
 #include "config/quantity_text.hpp"
 #include "config/suggestion.hpp"
 
 namespace headgate {
+namespace {
 
-Reading read_direction(std::string_view text, Direction& direction) {
-  static constexpr auto kSupported = std::to_array<std::string_view>({"egress"});
-  if (text == "egress") {
-    direction = Direction::egress;
+// `what_not` ends "... is " for a word that is none of `choices`.
+template <typename Choice, std::size_t N>
+Reading choose(std::string_view text, const std::array<Choice, N>& choices, std::string_view what_not,
+               Choice& chosen) {
+  std::array<std::string_view, N> words;
+  for (std::size_t i = 0; i < N; ++i) {
+    words[i] = to_text(choices[i]);
+    if (text != words[i]) continue;
+    chosen = choices[i];
     return {};
   }
-  if (text == "ingress") {
-    return refuse("\"ingress\" is not supported by this version yet, expected \"egress\"");
-  }
-  return refuse(quoted(text) + " is not a direction: " + suggest(text, kSupported));
+  return refuse(quoted(text) + " is " + std::string(what_not) + ": " + suggest(text, words));
+}
+
+}  // namespace
+
+Reading read_direction(std::string_view text, Direction& direction) {
+  return choose(text, std::array{Direction::egress, Direction::ingress}, "not a direction", direction);
 }
 
 Reading read_divert(std::string_view text, DivertMethod& method) {
-  static constexpr auto kMethods = std::to_array<std::string_view>({"auto", "tcx", "clsact"});
-  for (const DivertMethod candidate : {DivertMethod::automatic, DivertMethod::tcx, DivertMethod::clsact}) {
-    if (text != to_text(candidate)) continue;
-    method = candidate;
-    return {};
-  }
-  return refuse(quoted(text) + " is no way to divert: " + suggest(text, kMethods));
+  return choose(text, std::array{DivertMethod::automatic, DivertMethod::tcx, DivertMethod::clsact},
+                "no way to divert", method);
+}
+
+Reading read_segmentation(std::string_view text, Segmentation& segmentation) {
+  return choose(text, std::array{Segmentation::precise, Segmentation::whole}, "no way to segment",
+                segmentation);
+}
+
+Reading read_capture(std::string_view text, CaptureMethod& capture) {
+  return choose(text, std::array{CaptureMethod::ring, CaptureMethod::pcap}, "no way to capture", capture);
 }
 
 }  // namespace headgate

@@ -8,9 +8,10 @@
 
 namespace headgate {
 
-// Refuses the direction that this version cannot shape.
+// The target is unchanged after an error.
 Reading read_direction(std::string_view text, Direction& direction);
-
 Reading read_divert(std::string_view text, DivertMethod& method);
+Reading read_segmentation(std::string_view text, Segmentation& segmentation);
+Reading read_capture(std::string_view text, CaptureMethod& capture);
 
 }  // namespace headgate

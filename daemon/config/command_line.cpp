@@ -1,5 +1,6 @@
 #include "config/command_line.hpp"
 
+#include <algorithm>
 #include <array>
 #include <boost/program_options.hpp>
 #include <map>
@@ -8,10 +9,12 @@
 
 #include "config/choices.hpp"
 #include "config/key_grammar.hpp"
+#include "config/link_layer.hpp"
 #include "config/match_expression.hpp"
 #include "config/names.hpp"
 #include "config/quantity.hpp"
 #include "config/reading.hpp"
+#include "config/shape_rules.hpp"
 #include "config/suggestion.hpp"
 
 namespace headgate {
@@ -34,7 +37,12 @@ constexpr std::array kOptions = {
     Option{"control", "/run/headgate/control.sock"},
     Option{"divert", "tcx"},
     Option{"interface", "eth0", false, true},
-    Option{"direction", "egress", false, true},
+    Option{"direction", "ingress", false, true},
+    Option{"forward-to", "eth1", false, true},
+    Option{"segmentation", "whole", false, true},
+    Option{"capture", "pcap", false, true},
+    Option{"overhead", "24", false, true},
+    Option{"mpu", "84", false, true},
     Option{"match", "\"udp port 53\"", false, true},
     Option{"key", "dst", true, true},
     Option{"rate", "1000pps", true, true},
@@ -216,12 +224,47 @@ class CommandLineReader {
     ShapeConfig shape;
     shape.interface = value("interface");
     take("interface", check_interface_name(shape.interface));
-    if (has("direction")) take("direction", read_direction(value("direction"), shape.direction));
+    read_traffic(shape);
+    const std::size_t errors_before = result_.errors.size();
     shape.classes.push_back(read_class());
+    if (result_.errors.size() == errors_before) take_all(check_accounting(shape));
     Config config;
     config.shapes.push_back(std::move(shape));
     result_.command_line.config = std::move(config);
     result_.command_line.apply_to(*result_.command_line.config);
+  }
+
+  void read_traffic(ShapeConfig& shape) {
+    std::optional<Direction> direction;
+    if (has("direction") && take("direction", read_direction(value("direction"), shape.direction)))
+      direction = shape.direction;
+    if (has("forward-to")) {
+      shape.forward_to = value("forward-to");
+      take("forward-to", check_interface_name(shape.forward_to));
+    }
+    if (has("segmentation"))
+      take("segmentation", read_segmentation(value("segmentation"), shape.segmentation));
+    if (has("capture")) take("capture", read_capture(value("capture"), shape.capture));
+    if (has("overhead")) take("overhead", read_overhead(value("overhead"), shape));
+    if (has("mpu")) take("mpu", read_mpu(value("mpu"), shape));
+    const std::size_t errors_before = result_.errors.size();
+    take_all(settle_shape(shape, direction));
+    if (has("forward-to") && result_.errors.size() == errors_before) warn_of_half_wire(shape);
+  }
+
+  // Options are named as the keys of the file, but for the hyphens.
+  void take_all(const std::vector<ShapeFinding>& findings) {
+    for (const ShapeFinding& finding : findings) {
+      std::string name(finding.key);
+      std::replace(name.begin(), name.end(), '_', '-');
+      take(name, finding.reading);
+    }
+  }
+
+  void warn_of_half_wire(const ShapeConfig& shape) {
+    result_.warnings.push_back("--forward-to: nothing forwards what arrives on " + quoted(shape.forward_to) +
+                               " back to " + quoted(shape.interface) +
+                               "; for both directions, write a file with two shapes");
   }
 
   ClassConfig read_class() {
@@ -289,8 +332,8 @@ std::string command_line_help() {
        headgated --check [--config FILE]
        headgated --cleanup
 
-Holds what leaves a network interface to a rate, each flow by its own leaky
-bucket. Runs in the foreground and logs to standard error.
+Holds what leaves a network interface, or arrives on it, to a rate, each flow
+by its own leaky bucket. Runs in the foreground and logs to standard error.
 
   --config FILE      the configuration (/etc/headgate/headgate.toml)
   --check            read the configuration, say what is wrong with it, and end
@@ -312,12 +355,21 @@ Without a file, one interface with one class:
   --queue CAPACITY   what a bucket holds: 100p, 64kb, 50ms; all that are given
                      hold (100p)
   --match EXPRESSION which packets, as in pcap-filter(7) (all)
-  --direction egress what leaves the interface
+  --direction WHICH  egress: what leaves the interface (the default); ingress:
+                     what arrives, before the host sees it
+  --forward-to NAME  inline: what arrives on the interface leaves by this one
+                     instead of going to the host, whatever its address
+  --segmentation HOW precise: super-packets are cut before they are queued (the
+                     default); whole: they pass as they are
+  --capture METHOD   ring (the default), or pcap where that cannot serve
+  --overhead BYTES   what each packet costs beyond its frame, -64 to 256 (0)
+  --mpu BYTES        what a packet costs at least, 0 to 256 (0)
 
 Examples:
   headgated --check --config new.toml
   headgated --interface eth0 --rate 1000pps --key dst
   headgated --interface eth0 --rate 20mbit --queue 50ms --match "net 10.0.0.0/8"
+  headgated --interface eth0 --direction ingress --rate 1000pps --key src
 
 Exit codes: 0 done, 1 command line or configuration, 2 refused by the kernel,
 3 not running, 4 not permitted. See headgated(8) and headgate.toml(5).

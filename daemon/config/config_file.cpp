@@ -7,14 +7,13 @@
 
 #include <array>
 #include <cerrno>
-#include <map>
 #include <system_error>
 #include <utility>
 
 #include "config/daemon_reader.hpp"
 #include "config/findings.hpp"
 #include "config/known_keys.hpp"
-#include "config/quantity_text.hpp"
+#include "config/shape_conflicts.hpp"
 #include "config/shape_reader.hpp"
 #include "config/syntax_error.hpp"
 #include "config/table_reader.hpp"
@@ -62,30 +61,18 @@ std::string read_file(const std::string& path, std::string& text) {
   return "the file is larger than 1 MiB, which is no configuration";
 }
 
-void check_interfaces_differ(const std::vector<std::pair<ShapeConfig, Place>>& shapes, Findings& findings) {
-  std::map<std::pair<std::string, Direction>, std::size_t> lines;
-  for (const auto& [shape, place] : shapes) {
-    if (shape.interface.empty()) continue;
-    const auto [first, is_new] = lines.emplace(std::pair(shape.interface, shape.direction), place.line);
-    if (is_new) continue;
-    findings.add_error(place, "interface: the " + std::string(to_text(shape.direction)) + " of " +
-                                  quoted(shape.interface) + " is shaped in line " +
-                                  std::to_string(first->second) +
-                                  " already, expected its classes in one [[shape]]");
-  }
-}
-
 std::vector<ShapeConfig> read_shapes(const toml::array& tables, Findings& findings) {
-  std::vector<std::pair<ShapeConfig, Place>> shapes;
+  std::vector<PlacedShape> shapes;
   for (const toml::node& node : tables) {
     const toml::table* table = node.as_table();
     if (table == nullptr) continue;
-    shapes.emplace_back(read_shape(*table, findings), TableReader(*table, findings).place("interface"));
+    const TableReader reader(*table, findings);
+    shapes.push_back({read_shape(*table, findings), reader.place("interface"), reader.place("forward_to")});
   }
-  check_interfaces_differ(shapes, findings);
+  check_shapes_together(shapes, findings);
   std::vector<ShapeConfig> configs;
   configs.reserve(shapes.size());
-  for (auto& [shape, place] : shapes) configs.push_back(std::move(shape));
+  for (PlacedShape& shape : shapes) configs.push_back(std::move(shape.config));
   return configs;
 }
 

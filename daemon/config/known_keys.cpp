@@ -15,7 +15,8 @@ constexpr auto kFileKeys = std::to_array<std::string_view>({"daemon", "shape"});
 constexpr auto kDaemonKeys =
     std::to_array<std::string_view>({"divert", "mark", "memory", "max_flows", "idle", "control"});
 constexpr auto kShapeKeys =
-    std::to_array<std::string_view>({"interface", "direction", "qdisc_bypass", "class"});
+    std::to_array<std::string_view>({"interface", "direction", "forward_to", "qdisc_bypass", "segmentation",
+                                     "capture", "overhead", "mpu", "class"});
 constexpr auto kClassKeys =
     std::to_array<std::string_view>({"name", "match", "key", "rate", "burst", "queue", "bypass", "control"});
 

@@ -46,13 +46,14 @@ Reading check_interface_name(std::string_view name) {
   }
   if (name == "lo") {
     return refuse(
-        "\"lo\" is the loopback interface, which is never shaped, expected an Ethernet interface such as "
+        "\"lo\" is the loopback interface, which headgate leaves alone, expected an Ethernet interface such "
+        "as "
         "\"eth0\"");
   }
   if (is_own_device(name)) {
     return refuse(quoted(name) +
-                  " is the name of a device of headgate itself, expected the interface that is to be shaped, "
-                  "such as \"eth0\"");
+                  " is the name of a device of headgate itself, expected an interface of the host, such as "
+                  "\"eth0\"");
   }
   return {};
 }

@@ -7,7 +7,7 @@
 
 namespace headgate {
 
-// As the kernel names devices. Refuses by name what is never shaped: lo, and headgate's own devices hgN and
+// As the kernel names devices. Refuses by name what headgate leaves alone: lo, and headgate's own devices hgN and
 // hgNp. Whether there is such an interface, and an Ethernet one, is seen when it is opened.
 Reading check_interface_name(std::string_view name);
 

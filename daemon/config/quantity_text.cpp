@@ -133,4 +133,12 @@ std::string_view to_text(DivertMethod method) {
   return "";
 }
 
+std::string_view to_text(Segmentation segmentation) {
+  return segmentation == Segmentation::precise ? "precise" : "whole";
+}
+
+std::string_view to_text(CaptureMethod capture) {
+  return capture == CaptureMethod::ring ? "ring" : "pcap";
+}
+
 }  // namespace headgate

@@ -19,7 +19,9 @@ std::string to_text(const Burst& burst);          // nothing set: "1p"
 std::string to_text(const QueueCapacity& queue);  // nothing set: ""
 std::string to_text(const KeySpec& key);          // all parts off: "class"
 
-std::string_view to_text(Direction direction);  // "egress"
-std::string_view to_text(DivertMethod method);  // "auto", "tcx", "clsact"
+std::string_view to_text(Direction direction);        // "egress"
+std::string_view to_text(DivertMethod method);        // "auto", "tcx", "clsact"
+std::string_view to_text(Segmentation segmentation);  // "precise", "whole"
+std::string_view to_text(CaptureMethod capture);      // "ring", "pcap"
 
 }  // namespace headgate

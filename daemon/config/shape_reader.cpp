@@ -1,6 +1,7 @@
 #include "config/shape_reader.hpp"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,7 +9,9 @@
 #include "config/choices.hpp"
 #include "config/class_reader.hpp"
 #include "config/known_keys.hpp"
+#include "config/link_layer.hpp"
 #include "config/names.hpp"
+#include "config/shape_rules.hpp"
 #include "config/table_reader.hpp"
 
 namespace headgate {
@@ -26,6 +29,40 @@ void read_interface(const TableReader& reader, ShapeConfig& config) {
   if (name && reader.findings().add(reader.place("interface"), "interface", check_interface_name(*name))) {
     config.interface = *name;
   }
+}
+
+// What was said and could be read.
+std::optional<Direction> said_direction(const TableReader& reader, ShapeConfig& config) {
+  const auto text = reader.text("direction", "\"egress\"");
+  if (!text) return std::nullopt;
+  const Reading reading = read_direction(*text, config.direction);
+  return reader.findings().add(reader.place("direction"), "direction", reading)
+             ? std::optional(config.direction)
+             : std::nullopt;
+}
+
+// Kept also where it is refused, so that the shape still counts as inline.
+void read_forward_to(const TableReader& reader, ShapeConfig& config) {
+  const auto name = reader.text("forward_to", "\"eth1\"");
+  if (!name) return;
+  reader.findings().add(reader.place("forward_to"), "forward_to", check_interface_name(*name));
+  config.forward_to = *name;
+}
+
+void read_traffic_handling(const TableReader& reader, ShapeConfig& config) {
+  Findings& findings = reader.findings();
+  if (const auto text = reader.text("segmentation", "\"precise\""))
+    findings.add(reader.place("segmentation"), "segmentation", read_segmentation(*text, config.segmentation));
+  if (const auto text = reader.text("capture", "\"ring\""))
+    findings.add(reader.place("capture"), "capture", read_capture(*text, config.capture));
+  if (const auto bytes = reader.whole_number("overhead", "24"))
+    findings.add(reader.place("overhead"), "overhead", read_overhead(*bytes, config));
+  if (const auto bytes = reader.whole_number("mpu", "84"))
+    findings.add(reader.place("mpu"), "mpu", read_mpu(*bytes, config));
+}
+
+void report(const std::vector<ShapeFinding>& shape_findings, const TableReader& reader) {
+  for (const auto& [key, reading] : shape_findings) reader.findings().add(reader.place(key), key, reading);
 }
 
 void check_names_differ(const std::vector<ClassConfig>& classes, const std::vector<TableReader>& readers,
@@ -101,11 +138,14 @@ ShapeConfig read_shape(const toml::table& table, Findings& findings) {
   const TableReader reader(table, findings);
   ShapeConfig config;
   read_interface(reader, config);
-  if (const auto direction = reader.text("direction", "\"egress\"")) {
-    findings.add(reader.place("direction"), "direction", read_direction(*direction, config.direction));
-  }
+  const std::optional<Direction> direction = said_direction(reader, config);
+  read_forward_to(reader, config);
   config.qdisc_bypass = reader.flag("qdisc_bypass").value_or(false);
+  read_traffic_handling(reader, config);
+  report(settle_shape(config, direction), reader);
+  const std::size_t errors_before = findings.errors();
   read_classes(reader, config);
+  if (findings.errors() == errors_before) report(check_accounting(config), reader);
   return config;
 }
 

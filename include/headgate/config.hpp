@@ -17,6 +17,13 @@ enum class Direction : std::uint8_t { egress, ingress };
 
 enum class DivertMethod : std::uint8_t { automatic, tcx, clsact };
 
+// How a super-packet (GSO, GRO) is queued: cut by the kernel before, so that every packet is spaced, or whole with its
+// virtio header, charged as the packets it holds.
+enum class Segmentation : std::uint8_t { precise, whole };
+
+// Who reads the divert device: our own packet ring, or libpcap, which carries no virtio header.
+enum class CaptureMethod : std::uint8_t { ring, pcap };
+
 // At least one of the two is set unless the class is a bypass. Both: a packet leaves when both allow it.
 struct Rate {
   std::optional<PacketRate> packets;
@@ -62,22 +69,36 @@ struct ClassConfig {
 
 struct ShapeConfig {
   std::string interface;
-  Direction direction = Direction::egress;
-  bool qdisc_bypass = false;
+  Direction direction = Direction::egress;  // with forward_to: ingress
+  std::string forward_to;                   // inline: where the packets leave; empty: not inline
+  bool qdisc_bypass = false;                // of what is sent on an interface: egress and inline
+  Segmentation segmentation = Segmentation::precise;
+  CaptureMethod capture = CaptureMethod::ring;
+
+  // Link-layer accounting, in bytes, as in tc-stab(8): a packet costs max(frame + overhead, mpu, 1) where bytes are
+  // counted. Of a super-packet, each of the packets it holds does.
+  std::int32_t overhead = 0;  // kMinOverhead … kMaxOverhead
+  std::uint32_t mpu = 0;      // up to kMaxMpu
+
   std::vector<ClassConfig> classes;  // the first that matches takes the packet
   bool operator==(const ShapeConfig&) const = default;
 };
+
+// The bounds of tc-cake(8).
+inline constexpr std::int32_t kMinOverhead = -64;
+inline constexpr std::int32_t kMaxOverhead = 256;
+inline constexpr std::uint32_t kMaxMpu = 256;
 
 inline constexpr char kDefaultControlPath[] = "/run/headgate/control.sock";
 inline constexpr char kDefaultConfigPath[] = "/etc/headgate/headgate.toml";
 
 struct DaemonConfig {
   DivertMethod divert = DivertMethod::automatic;
-  std::uint32_t mark = 0x68670000;             // "hg": the firewall mark of packets that we send
-  DataSize memory{64 * 1024 * 1024};           // packet memory of each shape
-  std::uint32_t max_flows = 65'536;            // flow records of each shape
-  Duration idle = std::chrono::seconds(60);    // a flow without packets for this long is forgotten
-  std::string control = kDefaultControlPath;   // control socket
+  std::uint32_t mark = 0x68670000;            // "hg": the firewall mark of packets that we send
+  DataSize memory{64 * 1024 * 1024};          // packet memory of each shape
+  std::uint32_t max_flows = 65'536;           // flow records of each shape
+  Duration idle = std::chrono::seconds(60);   // a flow without packets for this long is forgotten
+  std::string control = kDefaultControlPath;  // control socket
   bool operator==(const DaemonConfig&) const = default;
 };
 

@@ -64,16 +64,29 @@ TEST(CommandLine, DescribesAShapeWithDefaults) {
   expected.name = "default";
   expected.rate.packets = PacketRate{1000};
   expected.queue.packets = 100;
-  EXPECT_EQ(line.config->shapes, (std::vector{ShapeConfig{"eth0", Direction::egress, false, {expected}}}));
+  EXPECT_EQ(line.config->shapes, (std::vector{ShapeConfig{.interface = "eth0", .classes = {expected}}}));
   EXPECT_EQ(line.config->daemon, DaemonConfig{});
 }
 
 TEST(CommandLine, DescribesAShapeInFull) {
-  const CommandLine line = accepted(
-      {"--interface", "eth0",     "--direction", "egress",    "--match",        "udp port 53", "--key",
-       "vlan",        "--key",    "dst/24,64",   "--rate",    "1000pps",        "--rate",      "20mbit",
-       "--burst",     "10p",      "--burst",     "15kb",      "--queue",        "50ms",        "--queue",
-       "64kb",        "--divert", "tcx",         "--control", "/run/test.sock", "--check"});
+  const CommandLine line = accepted({"--interface",    "eth0",
+                                     "--direction",    "ingress",
+                                     "--segmentation", "whole",
+                                     "--capture",      "ring",
+                                     "--overhead",     "-14",
+                                     "--mpu",          "64",
+                                     "--match",        "udp port 53",
+                                     "--key",          "vlan",
+                                     "--key",          "dst/24,64",
+                                     "--rate",         "1000pps",
+                                     "--rate",         "20mbit",
+                                     "--burst",        "10p",
+                                     "--burst",        "15kb",
+                                     "--queue",        "50ms",
+                                     "--queue",        "64kb",
+                                     "--divert",       "tcx",
+                                     "--control",      "/run/test.sock",
+                                     "--check"});
   EXPECT_EQ(line.action, Action::check);
   ASSERT_TRUE(line.config.has_value());
   ClassConfig expected;
@@ -84,9 +97,39 @@ TEST(CommandLine, DescribesAShapeInFull) {
   expected.rate = {PacketRate{1000}, BitRate{20'000'000}};
   expected.burst = {10, DataSize{15 * 1024}};
   expected.queue = {std::nullopt, DataSize{64 * 1024}, std::chrono::milliseconds(50)};
-  EXPECT_EQ(line.config->shapes, (std::vector{ShapeConfig{"eth0", Direction::egress, false, {expected}}}));
+  EXPECT_EQ(line.config->shapes, (std::vector{ShapeConfig{.interface = "eth0",
+                                                          .direction = Direction::ingress,
+                                                          .segmentation = Segmentation::whole,
+                                                          .capture = CaptureMethod::ring,
+                                                          .overhead = -14,
+                                                          .mpu = 64,
+                                                          .classes = {expected}}}));
   EXPECT_EQ(line.config->daemon.divert, DivertMethod::tcx);
   EXPECT_EQ(line.config->daemon.control, "/run/test.sock");
+}
+
+TEST(CommandLine, DescribesAnInlineShapeAndWarnsThatItIsHalfAWire) {
+  const CommandLineResult result = parse_command_line(
+      {"--interface", "eth0", "--forward-to", "eth1", "--rate", "1000pps", "--capture", "pcap"});
+  EXPECT_THAT(result.errors, testing::IsEmpty());
+  EXPECT_THAT(
+      result.warnings,
+      testing::ElementsAre("--forward-to: nothing forwards what arrives on \"eth1\" back to \"eth0\"; for "
+                           "both directions, write a file with two shapes"));
+  const ShapeConfig& shape = result.command_line.config.value().shapes.at(0);
+  EXPECT_EQ(shape.forward_to, "eth1");
+  EXPECT_EQ(shape.direction, Direction::ingress);
+  EXPECT_EQ(shape.capture, CaptureMethod::pcap);
+}
+
+TEST(CommandLine, WarnsOfAccountingThatChangesNothing) {
+  const CommandLineResult result =
+      parse_command_line({"--interface", "eth0", "--rate", "1000pps", "--overhead", "24"});
+  EXPECT_TRUE(result.ok());
+  EXPECT_THAT(
+      result.warnings,
+      testing::ElementsAre("--overhead: no class of the shape has a bit rate or a queue in bytes, so it "
+                           "changes nothing"));
 }
 
 TEST(CommandLine, WarnsOfBytesPerSecond) {
@@ -101,7 +144,8 @@ TEST(CommandLineHelp, NamesEveryOptionAndFitsATerminal) {
   const std::string help = command_line_help();
   for (const auto* option :
        {"--config", "--check", "--cleanup", "--control", "--divert", "--version", "--help", "--interface",
-        "--direction", "--match", "--key", "--rate", "--burst", "--queue"}) {
+        "--direction", "--forward-to", "--segmentation", "--capture", "--overhead", "--mpu", "--match",
+        "--key", "--rate", "--burst", "--queue"}) {
     EXPECT_THAT(help, testing::HasSubstr(option));
   }
   for (std::size_t begin = 0; begin < help.size();) {

@@ -66,7 +66,7 @@ interface = "eth0"
   expected.name = "clients";
   expected.rate.packets = PacketRate{1000};
   expected.queue.packets = 100;
-  EXPECT_EQ(config.shapes[0], (ShapeConfig{"eth0", Direction::egress, false, {expected}}));
+  EXPECT_EQ(config.shapes[0], (ShapeConfig{.interface = "eth0", .classes = {expected}}));
 }
 
 TEST(ConfigFile, ReadsEveryKey) {
@@ -83,6 +83,10 @@ control = "/run/other.sock"
 interface = "eth0"
 direction = "egress"
 qdisc_bypass = true
+segmentation = "whole"
+capture = "ring"
+overhead = -4
+mpu = 64
 
   [[shape.class]]
   name = "dns"
@@ -100,12 +104,20 @@ qdisc_bypass = true
 
 [[shape]]
 interface = "eth1.7"
+direction = "ingress"
+segmentation = "precise"
+capture = "pcap"
 class = [{ name = "all", rate = "1pps", bypass = false }]
 )");
   EXPECT_EQ(config.daemon, (DaemonConfig{DivertMethod::clsact, 0x10, DataSize{128U << 20}, 1000,
                                          std::chrono::seconds(5), "/run/other.sock"}));
   ASSERT_EQ(config.shapes.size(), 2U);
+  EXPECT_EQ(config.shapes[0].direction, Direction::egress);
   EXPECT_TRUE(config.shapes[0].qdisc_bypass);
+  EXPECT_EQ(config.shapes[0].segmentation, Segmentation::whole);
+  EXPECT_EQ(config.shapes[0].capture, CaptureMethod::ring);
+  EXPECT_EQ(config.shapes[0].overhead, -4);
+  EXPECT_EQ(config.shapes[0].mpu, 64U);
   ASSERT_EQ(config.shapes[0].classes.size(), 2U);
   ClassConfig dns;
   dns.name = "dns";
@@ -123,6 +135,9 @@ class = [{ name = "all", rate = "1pps", bypass = false }]
   clients.queue = {100, DataSize{64 * 1024}, milliseconds(50)};
   EXPECT_EQ(config.shapes[0].classes[1], clients);
   EXPECT_EQ(config.shapes[1].interface, "eth1.7");
+  EXPECT_EQ(config.shapes[1].direction, Direction::ingress);
+  EXPECT_EQ(config.shapes[1].segmentation, Segmentation::precise);
+  EXPECT_EQ(config.shapes[1].capture, CaptureMethod::pcap);
   EXPECT_EQ(config.shapes[1].classes.at(0).name, "all");
 }
 
@@ -152,6 +167,97 @@ TEST(ConfigFile, TakesTheBoundsThemselves) {
   EXPECT_EQ(config.daemon.mark, 0xffffffffU);
   accepted("shape = [{ interface = \"fifteen_letters\", class = [{ name = \"" + std::string(64, 'n') +
            "\", rate = \"1pps\" }] }]\n");
+}
+
+// A shape of one class, at 20mbit unless said otherwise.
+std::string shape_of(const std::string& keys, const std::string& limits = "rate = \"20mbit\"") {
+  return "[[shape]]\n" + keys + "\nclass = [{ name = \"a\", " + limits + " }]\n";
+}
+
+constexpr char kThere[] = "interface = \"eth0\"\nforward_to = \"eth1\"";
+constexpr char kBack[] = "interface = \"eth1\"\nforward_to = \"eth0\"";
+
+TEST(ConfigFile, ShapesAWireByOneShapeForEachDirection) {
+  const std::string text = shape_of(kThere) + shape_of(kBack);
+  const Config config = accepted(text);
+  ASSERT_EQ(config.shapes.size(), 2U);
+  EXPECT_EQ(config.shapes[0].forward_to, "eth1");
+  EXPECT_EQ(config.shapes[1].forward_to, "eth0");
+  for (const ShapeConfig& shape : config.shapes) EXPECT_EQ(shape.direction, Direction::ingress);
+  EXPECT_THAT(warnings_of(text), testing::IsEmpty());
+}
+
+TEST(ConfigFile, TakesAnInlineShapeThatSaysItsDirectionAndSkipsTheQdisc) {
+  const Config config =
+      accepted(shape_of(std::string(kThere) + "\ndirection = \"ingress\"\nqdisc_bypass = true"));
+  EXPECT_EQ(config.shapes.at(0).direction, Direction::ingress);
+  EXPECT_TRUE(config.shapes.at(0).qdisc_bypass);
+}
+
+TEST(ConfigFile, WarnsOfAWireWithoutAWayBack) {
+  const auto warning = testing::ElementsAre(
+      "test.toml:3:14: forward_to: nothing forwards what arrives on \"eth1\" back to \"eth0\"; that is "
+      "another "
+      "[[shape]], with interface = \"eth1\" and forward_to = \"eth0\"");
+  EXPECT_THAT(warnings_of(shape_of(kThere)), warning);
+  EXPECT_THAT(warnings_of(shape_of(kThere) + shape_of("interface = \"eth1\"")), warning);
+  EXPECT_THAT(warnings_of(shape_of(kThere) + shape_of("interface = \"eth1\"\ndirection = \"ingress\"")),
+              warning);
+  EXPECT_EQ(warnings_of(shape_of(kThere) + shape_of("interface = \"eth1\"\nforward_to = \"eth2\"")).size(),
+            2U);
+}
+
+TEST(ConfigFile, ShapesBothDirectionsOfAnInterface) {
+  const Config config =
+      accepted(shape_of("interface = \"eth0\"") +
+               shape_of("interface = \"eth0\"\ndirection = \"ingress\"\nqdisc_bypass = false"));
+  ASSERT_EQ(config.shapes.size(), 2U);
+  EXPECT_EQ(config.shapes[0].direction, Direction::egress);
+  EXPECT_EQ(config.shapes[1].direction, Direction::ingress);
+}
+
+TEST(ConfigFile, ShapesWhatTheHostSendsBesideAWire) {
+  EXPECT_THAT(warnings_of(shape_of(kThere) + shape_of(kBack) + shape_of("interface = \"eth0\"") +
+                          shape_of("interface = \"eth1\"")),
+              testing::IsEmpty());
+}
+
+TEST(ConfigFile, TakesTheBoundsOfAccounting) {
+  const Config config = accepted(shape_of("interface = \"eth0\"\noverhead = -64\nmpu = 256") +
+                                 shape_of("interface = \"eth1\"\noverhead = 256\nmpu = 0"));
+  EXPECT_EQ(config.shapes.at(0).overhead, -64);
+  EXPECT_EQ(config.shapes.at(0).mpu, 256U);
+  EXPECT_EQ(config.shapes.at(1).overhead, 256);
+  EXPECT_EQ(config.shapes.at(1).mpu, 0U);
+}
+
+TEST(ConfigFile, WarnsOfAccountingThatChangesNothing) {
+  const std::string keys = "interface = \"eth0\"\noverhead = 24\nmpu = 84";
+  EXPECT_THAT(warnings_of(shape_of(keys, "rate = \"1000pps\"")),
+              testing::ElementsAre("test.toml:3:12: overhead: no class of the shape has a bit rate or a "
+                                   "queue in bytes, so it changes nothing",
+                                   "test.toml:4:7: mpu: no class of the shape has a bit rate or a queue in "
+                                   "bytes, so it changes nothing"));
+  EXPECT_EQ(warnings_of(shape_of(keys, "bypass = true")).size(), 2U);
+  EXPECT_THAT(warnings_of(shape_of(keys, "rate = [\"1000pps\", \"20mbit\"]")), testing::IsEmpty());
+  EXPECT_THAT(warnings_of(shape_of(keys, "rate = \"1000pps\", queue = \"64kb\"")), testing::IsEmpty());
+  EXPECT_THAT(warnings_of(shape_of("interface = \"eth0\"\noverhead = 0\nmpu = 0", "rate = \"1000pps\"")),
+              testing::IsEmpty());
+}
+
+TEST(ConfigFile, TakesAVlanAsAKeyAloneAndWithOthers) {
+  const auto key_of = [](const std::string& key) {
+    return accepted(shape_of("interface = \"eth0\"", "rate = \"1000pps\", key = " + key))
+        .shapes.at(0)
+        .classes.at(0)
+        .key;
+  };
+  EXPECT_EQ(key_of("\"vlan\""), (KeySpec{.vlan = true}));
+  EXPECT_EQ(key_of("[\"vlan\", \"dst\"]"), (KeySpec{.destination_address = true, .vlan = true}));
+  EXPECT_EQ(key_of("[\"5-tuple\", \"vlan\"]"),
+            (KeySpec{.source_address = true, .destination_address = true, .ports = true, .vlan = true}));
+  EXPECT_EQ(key_of("[\"src-mac\", \"dst\", \"vlan\"]"),
+            (KeySpec{.destination_address = true, .source_mac = true, .vlan = true}));
 }
 
 TEST(ConfigFile, TakesInterfacesThatOnlyLookLikeOurs) {

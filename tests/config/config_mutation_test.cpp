@@ -25,7 +25,12 @@ control = "/run/headgate/control.sock"
 
 [[shape]]
 interface = "eth0"
-direction = "egress"
+direction = "ingress"
+forward_to = "eth1"
+segmentation = "whole"
+capture = "ring"
+overhead = -14
+mpu = 64
 
   [[shape.class]]
   name   = "dns"
