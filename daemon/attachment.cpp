@@ -24,6 +24,7 @@ bool takes_control(const ShapeConfig& shape) {
 }  // namespace
 
 std::string title_of(const ShapeConfig& shape) {
+  if (!shape.forward_to.empty()) return shape.interface + " to " + shape.forward_to;
   return shape.interface + (shape.direction == Direction::egress ? " egress" : " ingress");
 }
 

@@ -58,6 +58,22 @@ std::vector<std::string> fixed_settings_changed(const DaemonConfig& now, const D
   return names;
 }
 
+// The same of one shape: its attachment and what it has queued were made by them.
+std::vector<std::string> fixed_settings_changed(const ShapeConfig& now, const ShapeConfig& next) {
+  std::vector<std::string> names;
+  if (now.forward_to != next.forward_to) names.emplace_back("forward_to");
+  if (now.segmentation != next.segmentation) names.emplace_back("segmentation");
+  if (now.capture != next.capture) names.emplace_back("capture");
+  return names;
+}
+
+ShapeConfig with_fixed_settings_of(const ShapeConfig& now, ShapeConfig next) {
+  next.forward_to = now.forward_to;
+  next.segmentation = now.segmentation;
+  next.capture = now.capture;
+  return next;
+}
+
 }  // namespace
 
 Daemon::Daemon(Config config, CommandLine command_line)
@@ -232,8 +248,13 @@ std::vector<std::string> Daemon::apply(const Config& next) {
   Shapes kept;
   for (const ShapeConfig& config : next.shapes) {
     Shape* shape = find(config);
-    if (shape == nullptr || shape->config() == config) continue;
-    shape->reconfigure(config);
+    if (shape == nullptr) continue;
+    for (const std::string& name : fixed_settings_changed(shape->config(), config)) {
+      messages.push_back(shape->title() + ": " + name + " takes effect at the next start");
+    }
+    const ShapeConfig changed = with_fixed_settings_of(shape->config(), config);
+    if (shape->config() == changed) continue;
+    shape->reconfigure(changed);
     messages.push_back("changed: " + shape->title());
   }
   for (auto& shape : shapes_) {

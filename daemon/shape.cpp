@@ -21,6 +21,13 @@ std::uint64_t random_seed() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
+// The shaper knows only classes: each is told what its link adds.
+std::vector<ClassConfig> classes_of(const ShapeConfig& config) {
+  std::vector<ClassConfig> classes = config.classes;
+  for (ClassConfig& one : classes) one.link_layer = {.overhead = config.overhead, .mpu = config.mpu};
+  return classes;
+}
+
 std::shared_ptr<const Classifier> make_classifier(const ShapeConfig& config, std::uint64_t hash_seed) {
   std::vector<std::unique_ptr<PacketMatcher>> matchers;
   for (const ClassConfig& one : config.classes) {
@@ -29,7 +36,7 @@ std::shared_ptr<const Classifier> make_classifier(const ShapeConfig& config, std
     if (!error.empty())
       throw std::runtime_error(title_of(config) + ": class " + one.name + ": match: " + error);
   }
-  return std::make_shared<const Classifier>(config.classes, std::move(matchers), hash_seed);
+  return std::make_shared<const Classifier>(classes_of(config), std::move(matchers), hash_seed);
 }
 
 }  // namespace
@@ -41,7 +48,7 @@ Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, Attachment::
       hash_seed_(random_seed()),
       classifier_(make_classifier(config, hash_seed_)),
       shaper_(ShaperLimits{.memory = daemon.memory, .max_flows = daemon.max_flows, .idle = daemon.idle},
-              config.classes, clock_.now()) {}
+              classes_of(config), clock_.now()) {}
 
 Shape::~Shape() {
   stop();
@@ -118,7 +125,7 @@ void Shape::reconfigure(const ShapeConfig& config) {
     attachment_->reconfigure(config, classifier);
   } else {
     shaper_.reconfigure(
-        config.classes, [&classifier](ArrivingPacket& packet) { classifier->classify(packet); },
+        classifier->classes(), [&classifier](ArrivingPacket& packet) { classifier->classify(packet); },
         clock_.now());
   }
   classifier_ = classifier;

@@ -74,8 +74,9 @@ BucketParameters::BucketParameters(const Rate& rate, const Burst& burst, const L
 
 std::uint64_t BucketParameters::link_bytes(const Count& charge) const {
   const auto overhead = static_cast<std::int64_t>(charge.packets) * link_layer.overhead;
-  const std::int64_t bytes = std::max<std::int64_t>(0, static_cast<std::int64_t>(charge.bytes) + overhead);
-  return std::max(static_cast<std::uint64_t>(bytes), charge.packets * link_layer.mpu);
+  const std::int64_t bytes = static_cast<std::int64_t>(charge.bytes) + overhead;
+  const std::uint64_t least = charge.packets * std::max(1u, link_layer.mpu);
+  return std::max(static_cast<std::uint64_t>(std::max<std::int64_t>(0, bytes)), least);
 }
 
 Instant LeakyBucket::departure(const BucketParameters& parameters, Instant arrival,
