@@ -3,6 +3,7 @@
 import json
 import pathlib
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -64,9 +65,12 @@ class Counter:
         }}""")
 
     def read(self):
-        table = json.loads(self._namespace.run("nft", "-j", "list", "set", "inet", "count", "seen").stdout)
-        elements = next(its["set"]["elem"] for its in table["nftables"] if "set" in its)
-        return {its["elem"]["val"]: its["elem"]["counter"]["packets"] for its in elements}
+        """When, and the packets so far of each destination."""
+        asked = time.monotonic()
+        listing = self._namespace.run("nft", "-j", "list", "set", "inet", "count", "seen").stdout
+        at = (asked + time.monotonic()) / 2
+        elements = next(its["set"]["elem"] for its in json.loads(listing)["nftables"] if "set" in its)
+        return at, {its["elem"]["val"]: its["elem"]["counter"]["packets"] for its in elements}
 
 
 class Daemon:
@@ -93,40 +97,55 @@ class Daemon:
     def counters(self):
         return json.loads(self.control("-j", "show").stdout)["shapes"][0]["classes"][0]
 
+    def dropped(self):
+        """When, by the daemon's clock, and the packets dropped so far of each destination."""
+        # Straight from the socket: headgatectl flows takes a second to measure rates of its own.
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(self._control))
+            connection.sendall(b'{"command":"flows","class":"clients"}\n')
+            reply = json.loads(connection.makefile().readline())
+        return reply["uptime_s"], {flow["key"]["destination"]: flow["dropped"]["packets"] for flow in reply["flows"]}
+
     def stop(self):
         processes.end(self._process)
 
 
-def table(title, seconds, offered, delivered, bars=True):
-    """Rows for each destination: packets per second offered, delivered, dropped."""
+class Rates:
+    """Turns a growing count for each destination into a rate since the last reading."""
+
+    def __init__(self, read):
+        self._read = read
+        self._at, self._count = read()
+
+    def next(self):
+        at, count = self._read()
+        rates = {address: (count.get(address, 0) - self._count.get(address, 0)) / (at - self._at)
+                 for address in ADDRESSES}
+        self._at, self._count = at, count
+        return rates
+
+
+def table(title, offered, delivered, dropped):
     lines = [title, f"{'destination':<14}{'offered/s':>11}{'delivered/s':>13}{'dropped/s':>11}"]
-    totals = [0, 0]
     for address in ADDRESSES:
-        rates = [offered[address] / seconds, delivered[address] / seconds]
-        totals = [total + rate for total, rate in zip(totals, rates)]
-        bar = "#" * round(24 * rates[1] / LIMIT) if bars else ""
-        lines.append(f"{address:<14}{rates[0]:>11.0f}{rates[1]:>13.0f}{max(rates[0] - rates[1], 0):>11.0f}  {bar}")
-    lines.append(f"{'all':<14}{totals[0]:>11.0f}{totals[1]:>13.0f}{max(totals[0] - totals[1], 0):>11.0f}")
+        bar = "#" * round(24 * delivered[address] / LIMIT)
+        lines.append(f"{address:<14}{offered[address]:>11.0f}{delivered[address]:>13.0f}{dropped[address]:>11.0f}  {bar}")
+    totals = [sum(rates.values()) for rates in (offered, delivered, dropped)]
+    lines.append("{:<14}{:>11.0f}{:>13.0f}{:>11.0f}".format("all", *totals))
     return lines
 
 
-def difference(after, before):
-    return {address: after[address] - before[address] for address in after}
-
-
-def drive(net, offered_counter, delivered_counter):
-    """Sends the uneven traffic, drawing each second; ends when all of it was sent."""
+def drive(net, daemon, delivered_counter):
+    """Sends the uneven traffic, drawing each second; ends when all of it was sent. What each destination was sent."""
+    offered, delivered = Rates(Counter(net.host, "postrouting").read), Rates(delivered_counter.read)
+    dropped = Rates(daemon.dropped)
     screen, senders, started = Screen(), {}, time.monotonic()
-    offered, delivered, read_at = offered_counter.read(), delivered_counter.read(), started
     for second in range(1, SECONDS + 1):
         for address, rate, (start, seconds) in zip(ADDRESSES, OFFERED, PHASES):
             if address not in senders and second > start:
                 senders[address] = Sender(net.host, PROGRAMS, address, rate=rate, seconds=seconds)
         time.sleep(max(started + second - time.monotonic(), 0))
-        now, new_offered, new_delivered = time.monotonic(), offered_counter.read(), delivered_counter.read()
-        screen.draw(table(f"second {second} of {SECONDS}", now - read_at, difference(new_offered, offered),
-                          difference(new_delivered, delivered)))
-        offered, delivered, read_at = new_offered, new_delivered, now
+        screen.draw(table(f"second {second} of {SECONDS}", offered.next(), delivered.next(), dropped.next()))
     return {address: sender.finish()["sent"] for address, sender in senders.items()}
 
 
@@ -150,14 +169,14 @@ def show_namespaces(directory):
     config.write_text(CONFIG)
     net = network.Network()
     try:
-        offered_counter, delivered_counter = Counter(net.host, "postrouting"), Counter(net.peer, "prerouting")
+        delivered_counter = Counter(net.peer, "prerouting")
         daemon = Daemon(net.host.command(PROGRAMS / "headgated", "--config", config), directory)
         try:
             print(f"A host with eth0 in one network namespace, its peer in another; headgated gives each destination\n"
                   f"{LIMIT} packets per second with a queue of 100:\n{CONFIG}")
-            sent = drive(net, offered_counter, delivered_counter)
+            sent = drive(net, daemon, delivered_counter)
             time.sleep(0.3)  # the queues empty
-            summarize(sent, delivered_counter.read(), daemon.counters())
+            summarize(sent, delivered_counter.read()[1], daemon.counters())
         finally:
             daemon.stop()
     finally:
