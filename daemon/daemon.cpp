@@ -149,7 +149,8 @@ void Daemon::handle_links() {
   std::vector<Link> changed;
   bool all = false;
   const auto note = [&changed](const Link& link) { changed.push_back(link); };
-  link_monitor_.dispatch(note, note, [&all] { all = true; });
+  const auto note_all = [&all] { all = true; };
+  link_monitor_.dispatch(note, note, note_all, note_all);
   for (const auto& shape : shapes_) {
     const auto concerns = [&shape](const Link& link) { return shape->concerns(link); };
     if (all || std::any_of(changed.begin(), changed.end(), concerns)) shape->maintain(netlink_);

@@ -1,9 +1,12 @@
 // What runs in the kernel for each packet of a shaped interface.
 //
-//   divert        on the interface's egress hook: sends a packet to the divert device, or lets it go on
-//   drop_captured on the ingress hook of the capture device: the ring has seen the packet by then, and nobody
-//   else
-//                 may, or the host's stack would answer it
+//   divert          on the interface's egress or ingress hook: sends a packet to the divert device, or lets it go on
+//   drop_captured   on the ingress hook of the capture device: the ring has seen the packet by then, and nobody else
+//                   may, or the host's stack would answer it
+//   return_shaped   on the ingress hook of the divert device: what was sent on the capture device goes back to where
+//                   it was diverted, and the divert lets it go on
+//   wire            on the ingress hook of an inline interface, behind everything else: what has not been diverted
+//                   leaves by the other end of the wire. Outlives headgated.
 //
 // The same programs serve TCX and clsact with direct action, which read their return codes alike. "Go on" is
 // -1, after which the administrator's own programs and filters still run; 0 would skip them.
@@ -27,6 +30,9 @@
 // Set before loading.
 const volatile __u32 own_mark;       // of packets that headgated sends itself
 const volatile __u32 divert_device;  // ifindex
+const volatile __u32 return_device;  // ifindex
+const volatile __u64 return_flags;   // of bpf_redirect(): BPF_F_INGRESS, or 0 for egress
+const volatile __u32 wire_device;    // ifindex; 0: no wire
 const volatile __u64 patience_ns = 500 * 1000 * 1000;
 
 // Shared with headgated by memory mapping. The dead-man switch: when the first packet that nobody has read
@@ -136,6 +142,18 @@ int divert(struct __sk_buff* skb) {
 SEC("tc")
 int drop_captured(struct __sk_buff* skb) {
   return TC_ACT_SHOT;
+}
+
+// While nothing is diverted nobody takes the mark off again, so none is put on.
+SEC("tc")
+int return_shaped(struct __sk_buff* skb) {
+  skb->mark = *(volatile __u32*)&diverting ? own_mark : 0;
+  return bpf_redirect(return_device, return_flags);
+}
+
+SEC("tc")
+int wire(struct __sk_buff* skb) {
+  return bpf_redirect(wire_device, 0);
 }
 
 char program_license[] SEC("license") = "GPL";

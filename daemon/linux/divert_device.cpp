@@ -45,12 +45,18 @@ std::string DivertDevice::lock_name(const Link& end) {
   return "headgate/device/" + pair_name(end);
 }
 
-DivertDevice::DivertDevice(Netlink& netlink, const std::string& alias, unsigned mtu) : netlink_(netlink) {
+DivertDevice::DivertDevice(Netlink& netlink, const std::string& alias, unsigned mtu, Offload offload)
+    : netlink_(netlink) {
   make_pair(alias, mtu);
   try {
     lock_ = InstanceLock::acquire(lock_name(device_));
-    turn_off_segmentation_and_checksum_offload(device_.name);
-    turn_off_segmentation_and_checksum_offload(capture_.name);
+    for (const Link& end : {device_, capture_}) {
+      if (offload == Offload::none) {
+        turn_off_segmentation_and_checksum_offload(end.name);
+      } else {
+        leave_only_offloads_of_a_virtio_header(end.name);
+      }
+    }
     // In this order the device has a carrier when it comes up and sends at once. In the other the kernel
     // notices the carrier some time later, and drops what is redirected there until then.
     netlink_.set_up(capture_.index);

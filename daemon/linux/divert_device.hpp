@@ -13,8 +13,12 @@ namespace headgate {
 
 class DivertDevice {
  public:
+  // What the two ends hand on: packets of the MTU with complete checksums, or also TCP super-packets and checksums still
+  // to be made, as far as a virtio header describes them.
+  enum class Offload { none, virtio };
+
   // `netlink` must outlive this object.
-  DivertDevice(Netlink& netlink, const std::string& alias, unsigned mtu);
+  DivertDevice(Netlink& netlink, const std::string& alias, unsigned mtu, Offload offload);
   ~DivertDevice();
   DivertDevice(const DivertDevice&) = delete;
   DivertDevice& operator=(const DivertDevice&) = delete;

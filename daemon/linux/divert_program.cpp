@@ -1,6 +1,7 @@
 #include "linux/divert_program.hpp"
 
 #include <bpf/libbpf.h>
+#include <linux/bpf.h>
 
 #include <atomic>
 #include <cstdarg>
@@ -40,13 +41,16 @@ std::atomic_ref<Value> shared(Value& value) {
 
 }  // namespace
 
-DivertProgram::DivertProgram(std::uint32_t own_mark, int divert_device_index) : skeleton_(nullptr) {
+DivertProgram::DivertProgram(const DivertProgramOptions& options) : skeleton_(nullptr) {
   libbpf_set_print(keep_complaint);
   g_complaint.clear();
   skeleton_ = divert_bpf::open();
   if (skeleton_ == nullptr) fail(errno);
-  skeleton_->rodata->own_mark = own_mark;
-  skeleton_->rodata->divert_device = static_cast<std::uint32_t>(divert_device_index);
+  skeleton_->rodata->own_mark = options.own_mark;
+  skeleton_->rodata->divert_device = static_cast<std::uint32_t>(options.divert_device);
+  skeleton_->rodata->return_device = static_cast<std::uint32_t>(options.return_device);
+  skeleton_->rodata->return_flags = options.return_to_ingress ? BPF_F_INGRESS : 0;
+  skeleton_->rodata->wire_device = static_cast<std::uint32_t>(options.wire_device);
   if (const int result = divert_bpf::load(skeleton_); result < 0) {
     divert_bpf::destroy(skeleton_);
     fail(-result);
@@ -63,6 +67,14 @@ int DivertProgram::divert() const {
 
 int DivertProgram::drop_captured() const {
   return bpf_program__fd(skeleton_->progs.drop_captured);
+}
+
+int DivertProgram::return_shaped() const {
+  return bpf_program__fd(skeleton_->progs.return_shaped);
+}
+
+int DivertProgram::wire() const {
+  return bpf_program__fd(skeleton_->progs.wire);
 }
 
 void DivertProgram::set_diverting(bool on) {

@@ -11,16 +11,28 @@ struct divert_bpf;
 
 namespace headgate {
 
+// Interface indices.
+struct DivertProgramOptions {
+  std::uint32_t own_mark = 0;
+  int divert_device = 0;
+  int return_device = 0;
+  bool return_to_ingress = false;  // false: to the egress of return_device
+  int wire_device = 0;             // 0: no wire
+};
+
 class DivertProgram {
  public:
   // Loads them. Throws std::system_error with what the kernel or libbpf had to say.
-  DivertProgram(std::uint32_t own_mark, int divert_device_index);
+  explicit DivertProgram(const DivertProgramOptions& options);
   ~DivertProgram();
   DivertProgram(const DivertProgram&) = delete;
   DivertProgram& operator=(const DivertProgram&) = delete;
 
-  int divert() const;         // program descriptor: for the egress hook of the interface
-  int drop_captured() const;  // program descriptor: for the ingress hook of the capture device
+  // Program descriptors, and the hooks they are for.
+  int divert() const;         // egress or ingress of the interface
+  int drop_captured() const;  // ingress of the capture device
+  int return_shaped() const;  // ingress of the divert device
+  int wire() const;           // ingress of the interface
 
   // False makes the divert program let every packet go on, from the next one on. Initially false.
   void set_diverting(bool on);

@@ -1,10 +1,12 @@
 #include "linux/leftovers.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 #include "linux/bpf_attachment.hpp"
 #include "linux/divert_device.hpp"
 #include "linux/instance_lock.hpp"
+#include "linux/wire.hpp"
 
 namespace headgate {
 
@@ -28,6 +30,10 @@ void remove_filters(Netlink& netlink, const Link& interface, Direction direction
   }
 }
 
+void remove_wires(Netlink& netlink, const Link& interface, std::vector<std::string>& done) {
+  for (std::string& line : Wire::remove_from(netlink, interface)) done.push_back(std::move(line));
+}
+
 void remove_device(Netlink& netlink, const Link& link, std::vector<std::string>& done) {
   // The end that is seen second has gone with the first.
   if (!netlink.find_link(link.index)) return;
@@ -49,21 +55,25 @@ std::string shape_lock_name(Direction direction, int interface_index) {
   return std::string("headgate/") + name_of(direction) + "/" + std::to_string(interface_index);
 }
 
-std::vector<std::string> remove_leftovers(Netlink& netlink) {
+std::vector<std::string> remove_leftovers(Netlink& netlink, Wires wires) {
   std::vector<std::string> done;
   const std::vector<Link> links = netlink.links();
   // Filters first, so that nothing is redirected to a device that is gone.
   for (const Link& link : links)
     for (const Direction direction : {Direction::egress, Direction::ingress})
       remove_filters(netlink, link, direction, done);
+  if (wires == Wires::remove)
+    for (const Link& link : links) remove_wires(netlink, link, done);
   for (const Link& link : links)
     if (DivertDevice::is_one(link)) remove_device(netlink, link, done);
   return done;
 }
 
-std::vector<std::string> remove_leftovers(Netlink& netlink, const Link& interface, Direction direction) {
+std::vector<std::string> remove_leftovers(Netlink& netlink, const Link& interface, Direction direction,
+                                          Wires wires) {
   std::vector<std::string> done;
   remove_filters(netlink, interface, direction, done);
+  if (direction == Direction::ingress && wires == Wires::remove) remove_wires(netlink, interface, done);
   for (const Link& link : netlink.links())
     if (DivertDevice::is_one(link) && link.alias == DivertDevice::alias(interface.name, direction) &&
         !in_use(link))

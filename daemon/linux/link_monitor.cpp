@@ -17,6 +17,7 @@ constexpr int kReceiveBuffer = 1024 * 1024;  // room for some 900 messages betwe
 struct Callbacks {
   const std::function<void(const Link&)>& changed;
   const std::function<void(const Link&)>& deleted;
+  const std::function<void()>& filter_deleted;
   std::exception_ptr exception;
 };
 
@@ -24,8 +25,11 @@ int deliver(nl_msg* message, void* argument) {
   auto* callbacks = static_cast<Callbacks*>(argument);
   try {
     nlmsghdr* header = nlmsg_hdr(message);
-    if (const auto link = parse_link(header))
+    if (header->nlmsg_type == RTM_DELTFILTER || header->nlmsg_type == RTM_DELQDISC) {
+      callbacks->filter_deleted();
+    } else if (const auto link = parse_link(header)) {
       (header->nlmsg_type == RTM_DELLINK ? callbacks->deleted : callbacks->changed)(*link);
+    }
   } catch (...) {  // must not pass through libnl
     callbacks->exception = std::current_exception();
     return NL_STOP;
@@ -41,7 +45,7 @@ LinkMonitor::LinkMonitor() : socket_(nl_socket_alloc(), nl_socket_free) {
   int result = nl_connect(socket_.get(), NETLINK_ROUTE);
   if (result == 0) result = nl_socket_set_buffer_size(socket_.get(), kReceiveBuffer, 0);
   if (result == 0) result = nl_socket_set_nonblocking(socket_.get());
-  if (result == 0) result = nl_socket_add_memberships(socket_.get(), RTNLGRP_LINK, 0);
+  if (result == 0) result = nl_socket_add_memberships(socket_.get(), RTNLGRP_LINK, RTNLGRP_TC, 0);
   if (result < 0) throw std::runtime_error(std::string("listen for link changes: ") + nl_geterror(result));
 }
 
@@ -53,8 +57,9 @@ int LinkMonitor::descriptor() const {
 
 void LinkMonitor::dispatch(const std::function<void(const Link&)>& changed,
                            const std::function<void(const Link&)>& deleted,
+                           const std::function<void()>& filter_deleted,
                            const std::function<void()>& overrun) {
-  Callbacks callbacks{changed, deleted, nullptr};
+  Callbacks callbacks{changed, deleted, filter_deleted, nullptr};
   const std::unique_ptr<nl_cb, void (*)(nl_cb*)> handlers(nl_cb_alloc(NL_CB_DEFAULT), nl_cb_put);
   if (!handlers) throw std::bad_alloc();
   nl_cb_set(handlers.get(), NL_CB_VALID, NL_CB_CUSTOM, deliver, &callbacks);

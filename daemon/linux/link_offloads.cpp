@@ -89,13 +89,28 @@ bool is_unwanted(std::string_view name) {
   return segmentation || starts_with_any(name, {"tx-checksum-", "tx-gso-", "rx-gro", "rx-udp-gro", "rx-lro"});
 }
 
+bool fits_a_virtio_header(std::string_view name) {
+  return starts_with_any(name, {"tx-tcp", "tx-generic-segmentation", "tx-checksum-ip"}) &&
+         name.find("accecn") == std::string_view::npos;
+}
+
+template <typename Predicate>
+void turn_off_where(const std::string& interface, Predicate unwanted) {
+  Ethtool ethtool(interface);
+  std::vector<bool> features;
+  for (const FeatureName& name : ethtool.feature_names()) features.push_back(unwanted(name.view()));
+  ethtool.turn_off(features);
+}
+
 }  // namespace
 
 void turn_off_segmentation_and_checksum_offload(const std::string& interface) {
-  Ethtool ethtool(interface);
-  std::vector<bool> unwanted;
-  for (const FeatureName& name : ethtool.feature_names()) unwanted.push_back(is_unwanted(name.view()));
-  ethtool.turn_off(unwanted);
+  turn_off_where(interface, is_unwanted);
+}
+
+void leave_only_offloads_of_a_virtio_header(const std::string& interface) {
+  turn_off_where(interface,
+                 [](std::string_view name) { return is_unwanted(name) && !fits_a_virtio_header(name); });
 }
 
 }  // namespace headgate

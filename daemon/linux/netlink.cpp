@@ -265,20 +265,30 @@ void Netlink::configure_veth_end(const std::string& name, const std::string& ali
   request("turn off IPv6 addresses of " + name, no_addresses, {EAFNOSUPPORT, EOPNOTSUPP});
 }
 
-void Netlink::set_flag_up(int index, bool up) {
+void Netlink::set_flag(int index, unsigned flag, bool on, const std::string& attempt,
+                       std::initializer_list<int> expected) {
   ifinfomsg header = link_header(index);
-  header.ifi_flags = up ? IFF_UP : 0;
-  header.ifi_change = IFF_UP;
+  header.ifi_flags = on ? flag : 0;
+  header.ifi_change = flag;
   NetlinkMessage message(RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK, header);
-  request("set interface " + std::to_string(index) + (up ? " up" : " down"), message);
+  request(attempt, message, expected);
 }
 
 void Netlink::set_up(int index) {
-  set_flag_up(index, true);
+  set_flag(index, IFF_UP, true, "set interface " + std::to_string(index) + " up");
 }
 
 void Netlink::set_down(int index) {
-  set_flag_up(index, false);
+  set_flag(index, IFF_UP, false, "set interface " + std::to_string(index) + " down");
+}
+
+void Netlink::set_promiscuous(int index, bool on) {
+  const std::string attempt = "turn promiscuous mode of interface " + std::to_string(index);
+  if (on) {
+    set_flag(index, IFF_PROMISC, true, attempt + " on");
+  } else {
+    set_flag(index, IFF_PROMISC, false, attempt + " off", {ENODEV});
+  }
 }
 
 void Netlink::delete_link(int index) {

@@ -58,7 +58,9 @@ class Netlink {
                      unsigned mtu);
   void set_up(int index);
   void set_down(int index);
-  void delete_link(int index);  // gone already: not an error
+  // The flag that the administrator sees; what others ask for by packet sockets is counted apart.
+  void set_promiscuous(int index, bool on);  // turning it off where the interface is gone: not an error
+  void delete_link(int index);               // gone already: not an error
 
   // Clsact qdisc: true when this call made it, false when it was there.
   bool ensure_clsact(int index);
@@ -88,14 +90,16 @@ class Netlink {
   int dump(const std::string& attempt, NetlinkMessage& message, const std::function<void()>& restart,
            const Reader& read, std::initializer_list<int> expected = {});
   std::optional<Link> query_link(NetlinkMessage& message, const std::string& attempt);
-  void set_flag_up(int index, bool up);
+  void set_flag(int index, unsigned flag, bool on, const std::string& attempt,
+                std::initializer_list<int> expected = {});
   void configure_veth_end(const std::string& name, const std::string& alias);
   std::string qdisc_in_place_of_clsact(int index);  // its kind; empty: none
 
   std::unique_ptr<nl_sock, void (*)(nl_sock*)> socket_;
 };
 
-// Link changes as they happen (RTNLGRP_LINK). Readable descriptor for the main loop.
+// Changes of links (RTNLGRP_LINK), and of filters and qdiscs that went (RTNLGRP_TC), as they happen. Readable
+// descriptor for the main loop.
 class LinkMonitor {
  public:
   LinkMonitor();
@@ -105,9 +109,11 @@ class LinkMonitor {
 
   int descriptor() const;
   // Reads what has arrived, without blocking: calls `changed` for each new or changed link, `deleted` for
-  // each that is gone, `overrun` when the kernel lost messages (re-read everything then).
+  // each that is gone, `filter_deleted` when some interface lost a filter or qdisc, `overrun` when the kernel lost
+  // messages (re-read everything then).
   void dispatch(const std::function<void(const Link&)>& changed,
-                const std::function<void(const Link&)>& deleted, const std::function<void()>& overrun);
+                const std::function<void(const Link&)>& deleted, const std::function<void()>& filter_deleted,
+                const std::function<void()>& overrun);
 
  private:
   std::unique_ptr<nl_sock, void (*)(nl_sock*)> socket_;

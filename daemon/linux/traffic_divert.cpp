@@ -4,6 +4,7 @@
 #include <net/if_arp.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 
@@ -14,12 +15,17 @@
 #include "linux/instance_lock.hpp"
 #include "linux/leftovers.hpp"
 #include "linux/netlink.hpp"
+#include "linux/wire.hpp"
 
 namespace headgate {
 
 namespace {
 
 constexpr char kDropName[] = "headgate-drop";
+constexpr char kReturnName[] = "headgate-return";
+
+constexpr unsigned kVlanTagBytes = 4;
+constexpr unsigned kLargestMtu = 65'535;  // of a veth device
 
 bool can_be_shaped(const Link& link) {
   return link.hardware_type == ARPHRD_ETHER && (link.flags & IFF_LOOPBACK) == 0 &&
@@ -52,6 +58,35 @@ Link find_interface(Netlink& netlink, const std::string& name) {
   return *link;
 }
 
+std::optional<Link> find_forward_to(Netlink& netlink, const DivertOptions& options) {
+  if (options.forward_to.empty()) return std::nullopt;
+  if (options.direction != Direction::ingress)
+    throw std::runtime_error(options.interface + " to " + options.forward_to +
+                             ": only what arrives can be forwarded (direction ingress)");
+  if (options.forward_to == options.interface)
+    throw std::runtime_error(options.interface + " cannot be forwarded to itself");
+  return find_interface(netlink, options.forward_to);
+}
+
+// Room for what a VLAN device on the interface sends: a frame of its MTU behind two tags, also where a packet socket
+// accepts no tag above the MTU.
+unsigned divert_mtu(const Link& interface) {
+  return std::min(interface.mtu + 2 * kVlanTagBytes, kLargestMtu);
+}
+
+DivertProgramOptions program_options(const DivertOptions& options, const Link& interface,
+                                     const std::optional<Link>& forward_to, const DivertDevice& device) {
+  return {.own_mark = options.mark,
+          .divert_device = device.device().index,
+          .return_device = forward_to ? forward_to->index : interface.index,
+          .return_to_ingress = options.direction == Direction::ingress && !forward_to,
+          .wire_device = forward_to ? forward_to->index : 0};
+}
+
+TrafficHook hook_of(Direction direction) {
+  return direction == Direction::egress ? TrafficHook::egress : TrafficHook::ingress;
+}
+
 InstanceLock acquire_shape_lock(const Link& interface, Direction direction) {
   const std::string name = shape_lock_name(direction, interface.index);
   if (auto lock = InstanceLock::acquire(name)) return std::move(*lock);
@@ -76,31 +111,39 @@ DivertMethod choose_method(DivertMethod wanted, int program) {
 // go.
 struct TrafficDivert::State {
   explicit State(const DivertOptions& options)
-      : interface(find_interface(netlink, options.interface)),
-        lock(acquire_shape_lock(interface, options.direction)),
-        leftovers(remove_leftovers(netlink, interface, options.direction)),
-        device(netlink, DivertDevice::alias(interface.name, options.direction), interface.mtu),
-        program(options.mark, device.device().index),
+      : direction(options.direction),
+        interface(find_interface(netlink, options.interface)),
+        forward_to(find_forward_to(netlink, options)),
+        lock(acquire_shape_lock(interface, direction)),
+        leftovers(remove_leftovers(netlink, interface, direction, forward_to ? Wires::keep : Wires::remove)),
+        device(netlink, DivertDevice::alias(interface.name, direction), divert_mtu(interface),
+               options.whole_super_packets ? DivertDevice::Offload::virtio : DivertDevice::Offload::none),
+        program(program_options(options, interface, forward_to, device)),
         method(choose_method(options.method, program.divert())),
         drop(netlink, method, device.capture().index, TrafficHook::ingress, kDropName,
-             program.drop_captured()) {
+             program.drop_captured()),
+        give_back(netlink, method, device.device().index, TrafficHook::ingress, kReturnName,
+                  program.return_shaped()) {
     program.set_divert_control(options.divert_control);
+    if (forward_to) wire.emplace(netlink, interface, *forward_to, program.wire());
   }
 
   Netlink netlink;
+  Direction direction;
   Link interface;
+  std::optional<Link> forward_to;
   InstanceLock lock;
   std::vector<std::string> leftovers;
   DivertDevice device;
   DivertProgram program;
   DivertMethod method;
   BpfAttachment drop;
+  BpfAttachment give_back;
+  std::optional<Wire> wire;
   std::optional<BpfAttachment> divert;
 };
 
 TrafficDivert::TrafficDivert(const DivertOptions& options) {
-  if (options.direction != Direction::egress)
-    throw std::runtime_error(options.interface + ": shaping ingress is not supported yet");
   if (options.mark == 0) throw std::runtime_error("the mark must not be 0, which every other packet has too");
   require_capabilities({Capability::net_admin, Capability::net_raw, Capability::bpf});
   state_ = std::make_unique<State>(options);
@@ -119,8 +162,9 @@ void TrafficDivert::attach() {
   }
   state_->program.reset();
   state_->program.set_diverting(true);
-  state_->divert.emplace(state_->netlink, state_->method, state_->interface.index, TrafficHook::egress,
-                         filter_name(Direction::egress), state_->program.divert());
+  state_->divert.emplace(state_->netlink, state_->method, state_->interface.index, hook_of(state_->direction),
+                         filter_name(state_->direction), state_->program.divert());
+  if (state_->wire) state_->wire->keep(false);
 }
 
 void TrafficDivert::detach() {
@@ -132,13 +176,25 @@ bool TrafficDivert::attached() const {
   return state_->divert.has_value();
 }
 bool TrafficDivert::in_place() const {
-  return state_->divert && state_->divert->in_place() && state_->drop.in_place();
+  return state_->divert && state_->divert->in_place() && state_->drop.in_place() &&
+         state_->give_back.in_place() && (!state_->wire || state_->wire->in_place());
+}
+void TrafficDivert::keep_wire() {
+  if (state_->wire) state_->wire->keep(true);
 }
 DivertMethod TrafficDivert::method() const {
   return state_->method;
 }
 int TrafficDivert::interface_index() const {
   return state_->interface.index;
+}
+int TrafficDivert::transmit_index() const {
+  if (state_->forward_to) return state_->forward_to->index;
+  return state_->direction == Direction::egress ? interface_index() : capture_index();
+}
+unsigned TrafficDivert::transmit_mtu() const {
+  if (state_->forward_to) return state_->forward_to->mtu;
+  return state_->direction == Direction::egress ? mtu() : state_->device.capture().mtu;
 }
 std::string TrafficDivert::device_name() const {
   return state_->device.device().name;
@@ -175,11 +231,17 @@ std::uint64_t TrafficDivert::lost_device() const {
   return state_->device.lost();
 }
 
-std::vector<std::string> TrafficDivert::sweep() {
+std::vector<std::string> TrafficDivert::sweep(bool keep_wires) {
   require_capabilities({Capability::net_admin});
   Netlink netlink;
   require_no_live_daemon(netlink);
-  return remove_leftovers(netlink);
+  return remove_leftovers(netlink, keep_wires ? Wires::keep : Wires::remove);
+}
+
+std::vector<std::string> TrafficDivert::remove_wire(const std::string& interface) {
+  Netlink netlink;
+  const auto link = netlink.find_link(interface);
+  return link ? Wire::remove_from(netlink, *link) : std::vector<std::string>{};
 }
 
 }  // namespace headgate

@@ -3,6 +3,12 @@
 // Construction makes the veth pair hgN / hgNp with a drop program behind its capture ring, but diverts
 // nothing yet; attach() starts the divert; detach() ends it; destruction undoes everything in reverse order.
 // Leftovers of a dead daemon are swept by sweep() and by the constructor for its own interface and direction.
+//
+// What arrives (ingress) goes the same way and comes back by the other end: sent on hgNp it arrives at hgN, from where a
+// program hands it to the interface's ingress again, past the divert. Inline it is sent on the other interface instead.
+// The wire of an inline divert is laid by construction, taken over if there is one, and lasts until the divert's
+// destruction after an attach(), unless it is to be kept: it survives the death of this process.
+//
 // Main thread, except reset() (capture thread) and unread_for() and passed_unshaped() (any).
 #pragma once
 
@@ -22,6 +28,14 @@ struct DivertOptions {
   DivertMethod method = DivertMethod::automatic;
   std::uint32_t mark = 0;
   bool divert_control = false;  // some class has control = true
+
+  // Inline, with direction ingress: where shaped packets leave, and everything that is not diverted, by a wire in the
+  // kernel. Empty: not inline.
+  std::string forward_to;
+
+  // TCP super-packets and checksums still to be made come as they are; the ring and the transmitter must carry virtio
+  // headers then.
+  bool whole_super_packets = false;
 };
 
 class TrafficDivert : public DeadManSwitch {
@@ -35,10 +49,13 @@ class TrafficDivert : public DeadManSwitch {
   void attach();  // throws when a divert device is down or gone: what is redirected there vanishes
   void detach();  // never fails: whatever the kernel says, the program lets every packet go on from here on
   bool attached() const;
-  bool in_place() const;  // attached, and nobody has taken what was attached away
+  bool in_place() const;  // attached, and nobody has taken what was attached away, nor the wire
+  void keep_wire();       // destruction leaves it, for somebody will attach again
 
-  DivertMethod method() const;      // tcx or clsact, never automatic
-  int interface_index() const;      // where shaped packets are sent
+  DivertMethod method() const;  // tcx or clsact, never automatic
+  int interface_index() const;
+  int transmit_index() const;  // where shaped packets are sent: the interface, the capture device, forward_to
+  unsigned transmit_mtu() const;    // of that one, at construction
   std::string device_name() const;  // hgN, the redirect's target
   int device_index() const;
   std::string capture_name() const;  // hgNp, where the ring listens
@@ -57,8 +74,11 @@ class TrafficDivert : public DeadManSwitch {
   std::uint64_t lost_device() const;      // packets the veth pair dropped before the ring
 
   // Removes what dead daemons left in this network namespace, and says what it did, one sentence each. Throws
-  // when a live daemon shapes any interface here.
-  static std::vector<std::string> sweep();
+  // when a live daemon shapes any interface here. `keep_wires`: a daemon will be back soon.
+  static std::vector<std::string> sweep(bool keep_wires = false);
+
+  // Removes the wire from `interface` that a divert had to keep, or a dead daemon left. None there: not an error.
+  static std::vector<std::string> remove_wire(const std::string& interface);
 
  private:
   struct State;

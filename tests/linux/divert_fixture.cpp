@@ -14,7 +14,11 @@
 namespace headgate::test {
 
 DivertOptions options_for(DivertMethod method, const std::string& interface) {
-  return {.interface = interface, .method = method, .mark = Forwarder::kMark};
+  DivertOptions options;
+  options.interface = interface;
+  options.method = method;
+  options.mark = Forwarder::kMark;
+  return options;
 }
 
 std::string message_of(const std::function<void()>& work) {
@@ -29,10 +33,35 @@ std::string message_of(const std::function<void()>& work) {
 void DivertTest::SetUp() {
   NetworkLabTest::SetUp();
   if (IsSkipped() || GetParam() != DivertMethod::tcx) return;
-  const DivertProgram program(1, 1);
+  const DivertProgram program({.own_mark = 1, .divert_device = 1, .return_device = 1});
   if (BpfAttachment::kernel_has_tcx(program.divert())) return;
   std::cout << "not applicable: this kernel has no TCX\n";
   applicable_ = false;
+}
+
+DivertOptions DivertTest::ingress_options() const {
+  DivertOptions result = options();
+  result.direction = Direction::ingress;
+  return result;
+}
+
+DivertOptions DivertTest::inline_options(const std::string& from, const std::string& to) const {
+  DivertOptions result = ingress_options();
+  result.interface = from;
+  result.forward_to = to;
+  return result;
+}
+
+Host DivertTest::near_host() {
+  return [](const std::function<void()>& work) { work(); };
+}
+
+Host DivertTest::far_host() {
+  return [this](const std::function<void()>& work) { lab().on_far_host(work); };
+}
+
+Host DivertTest::opposite_host() {
+  return [this](const std::function<void()>& work) { lab().on_opposite_host(work); };
 }
 
 Capture::Capture(TrafficDivert& divert)

@@ -11,6 +11,7 @@
 
 #include "linux/network_lab.hpp"
 #include "linux/packet_ring.hpp"
+#include "linux/test_traffic.hpp"
 #include "linux/traffic_divert.hpp"
 
 namespace headgate::test {
@@ -28,6 +29,12 @@ class DivertTest : public NetworkLabTest, public testing::WithParamInterface<Div
   void SetUp() override;
   bool applicable() const { return applicable_; }
   DivertOptions options() const { return options_for(GetParam()); }
+  DivertOptions ingress_options() const;
+  DivertOptions inline_options(const std::string& from, const std::string& to) const;
+
+  static Host near_host();
+  Host far_host();
+  Host opposite_host();
 
  private:
   bool applicable_ = true;

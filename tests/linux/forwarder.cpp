@@ -38,7 +38,7 @@ Forwarder::Forwarder(TrafficDivert& divert, Observer observe)
     : divert_(divert),
       observe_(std::move(observe)),
       ring_({.interface_index = divert.capture_index(), .mtu = divert.mtu()}),
-      transmitter_({.interface_index = divert.interface_index(), .mark = kMark}),
+      transmitter_({.interface_index = divert.transmit_index(), .mark = kMark}),
       thread_([this] { run(); }) {}
 
 Forwarder::~Forwarder() {

@@ -120,11 +120,13 @@ TEST_F(NetlinkTest, ListsFiltersOfOthers) {
 struct LinkEvents {
   std::vector<Link> changed;
   std::vector<Link> deleted;
+  int filters_deleted = 0;
   int overruns = 0;
 
   void read(LinkMonitor& monitor) {
     monitor.dispatch([this](const Link& link) { changed.push_back(link); },
-                     [this](const Link& link) { deleted.push_back(link); }, [this] { ++overruns; });
+                     [this](const Link& link) { deleted.push_back(link); }, [this] { ++filters_deleted; },
+                     [this] { ++overruns; });
   }
 };
 
@@ -163,6 +165,24 @@ TEST_F(NetlinkTest, TheMonitorTellsOfChangesAndDeletions) {
   events.read(monitor);
   EXPECT_THAT(events.deleted, Contains(testing::Field(&Link::index, index)));
   EXPECT_FALSE(readable(monitor));
+}
+
+TEST_F(NetlinkTest, TheMonitorTellsOfFiltersAndQdiscsThatWent) {
+  LinkMonitor monitor;
+  LinkEvents events;
+  lab().run("tc qdisc add dev eth0 clsact");
+  lab().run("tc filter add dev eth0 egress protocol ip prio 9 u32 match u8 0 0");
+  events.read(monitor);
+  EXPECT_EQ(events.filters_deleted, 0);
+  lab().run("tc filter del dev eth0 egress prio 9");
+  events.read(monitor);
+  EXPECT_GE(events.filters_deleted, 1);
+  const int before = events.filters_deleted;
+  lab().run("tc qdisc del dev eth0 clsact");
+  EXPECT_TRUE(readable(monitor));
+  events.read(monitor);
+  EXPECT_GT(events.filters_deleted, before);
+  EXPECT_EQ(events.overruns, 0);
 }
 
 TEST_F(NetlinkTest, TheMonitorTellsThatItMissedSomething) {

@@ -42,6 +42,11 @@ void enter(const FileDescriptor& network_namespace) {
   check_system_call("setns", setns(network_namespace.get(), CLONE_NEWNET));
 }
 
+// By which a command of the same process can name it.
+std::string path_of(const FileDescriptor& network_namespace) {
+  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(network_namespace.get());
+}
+
 void run_command(const std::string& command) {
   if (std::system(command.c_str()) != 0) throw std::runtime_error("failed: " + command);
 }
@@ -98,9 +103,8 @@ bool NetworkLab::permitted() {
 NetworkLab::NetworkLab() : far_(new_namespace()) {
   run_command("ip link set lo up");
   near_ = new_namespace();
-  const std::string far_path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(far_.get());
   run("ip link set lo up");
-  run("ip link add eth0 type veth peer name far0 netns " + far_path);
+  run("ip link add eth0 type veth peer name far0 netns " + path_of(far_));
   run(std::string("ip addr add ") + kNear4 + "/24 dev eth0");
   run(std::string("ip addr add ") + kNear6 + "/64 dev eth0 nodad");
   run("ip link set eth0 up");
@@ -117,8 +121,8 @@ void NetworkLab::run(const std::string& command) const {
   run_command(command);
 }
 
-void NetworkLab::on_far_host(const std::function<void()>& work) const {
-  enter(far_);
+void NetworkLab::on_host(const FileDescriptor& host, const std::function<void()>& work) const {
+  enter(host);
   try {
     work();
   } catch (...) {
@@ -126,6 +130,31 @@ void NetworkLab::on_far_host(const std::function<void()>& work) const {
     throw;
   }
   enter(near_);
+}
+
+void NetworkLab::on_far_host(const std::function<void()>& work) const {
+  on_host(far_, work);
+}
+
+void NetworkLab::on_opposite_host(const std::function<void()>& work) const {
+  on_host(opposite_, work);
+}
+
+void NetworkLab::put_near_host_in_between() {
+  opposite_ = new_namespace();
+  run_command("ip link set lo up");
+  enter(near_);
+  run("ip addr flush dev eth0");
+  run("ip link set eth0 addrgenmode none");
+  run("ip link add eth1 type veth peer name opposite0 netns " + path_of(opposite_));
+  run("ip link set eth1 addrgenmode none up");
+  on_opposite_host([] {
+    run_command(std::string("ip addr add ") + kOpposite4 + "/24 dev opposite0");
+    run_command(std::string("ip addr add ") + kOpposite6 + "/64 dev opposite0 nodad");
+    run_command("ip link set opposite0 up");
+    wait_until_running("opposite0");
+  });
+  wait_until_running("eth1");
 }
 
 void NetworkLabTest::SetUp() {

@@ -19,6 +19,8 @@ inline constexpr char kNear4[] = "10.77.0.1";
 inline constexpr char kFar4[] = "10.77.0.2";
 inline constexpr char kNear6[] = "fd77::1";
 inline constexpr char kFar6[] = "fd77::2";
+inline constexpr char kOpposite4[] = "10.77.0.3";
+inline constexpr char kOpposite6[] = "fd77::3";
 
 class NetworkLab {
  public:
@@ -31,9 +33,17 @@ class NetworkLab {
   // Calls `work` on the far host. What it opens there stays there.
   void on_far_host(const std::function<void()>& work) const;
 
+  // A third host, joined by a wire from eth1 of the near host to its opposite0. The near host has no addresses any more:
+  // it stands in the wire between the two others.
+  void put_near_host_in_between();
+  void on_opposite_host(const std::function<void()>& work) const;
+
  private:
+  void on_host(const FileDescriptor& host, const std::function<void()>& work) const;
+
   FileDescriptor near_;
   FileDescriptor far_;
+  FileDescriptor opposite_;
 };
 
 // A fixture for tests that need a lab; they are skipped without root.

@@ -1,23 +1,19 @@
 #include "linux/traffic_divert.hpp"
 
-#include <arpa/inet.h>
 #include <bpf/libbpf.h>
 #include <gtest/gtest.h>
 #include <linux/if_ether.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <future>
 #include <span>
-#include <stdexcept>
 
 #include "administrator.skel.h"
 #include "linux/bpf_attachment.hpp"
 #include "linux/divert_fixture.hpp"
 #include "linux/forwarder.hpp"
 #include "linux/netlink.hpp"
+#include "linux/test_traffic.hpp"
 #include "support/packet_builder.hpp"
 
 namespace headgate::test {
@@ -27,18 +23,6 @@ using std::chrono::milliseconds;
 
 class TrafficDivertTest : public DivertTest {};
 INSTANTIATE_FOR_BOTH_METHODS(TrafficDivertTest);
-
-struct PacketStart {
-  std::uint16_t protocol = 0;  // EtherType
-  std::size_t next_at = 0;     // place of the next protocol in the IP header
-  std::uint8_t next = 0;
-};
-
-bool starts_packet(std::span<const std::byte> frame, const PacketStart& start) {
-  const std::size_t next = 14 + start.next_at;
-  return frame.size() > next && frame[12] == std::byte(start.protocol >> 8) &&
-         frame[13] == std::byte(start.protocol & 0xff) && frame[next] == std::byte{start.next};
-}
 
 TEST_P(TrafficDivertTest, PingPassesThroughRingAndTransmitterOnce) {
   RETURN_UNLESS_APPLICABLE();
@@ -132,62 +116,13 @@ TEST_P(TrafficDivertTest, OwnPacketsPassUnmarkedAndTheAdministratorsProgramsSeeE
   administrator_bpf::destroy(administrator);
 }
 
-std::uint16_t internet_checksum(std::span<const std::byte> bytes, std::uint32_t sum) {
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    sum += std::to_integer<std::uint32_t>(bytes[i]) << (i % 2 == 0 ? 8 : 0);
-  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<std::uint16_t>(~sum);
-}
-
-// Of TCP over IPv4 without options; 0 where it is right.
-std::uint16_t tcp_checksum_error(std::span<const std::byte> frame) {
-  const auto addresses = frame.subspan(14 + 12, 8);
-  const auto segment = frame.subspan(14 + 20);
-  const std::uint16_t addresses_sum =
-      internet_checksum(addresses, IPPROTO_TCP + static_cast<std::uint32_t>(segment.size()));
-  return internet_checksum(segment, static_cast<std::uint16_t>(~addresses_sum));
-}
-
-// Sends over TCP from near to far and returns what arrived.
-std::string transfer_by_tcp(const NetworkLab& lab, const std::string& data) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(7001);
-  inet_pton(AF_INET, kFar4, &address.sin_addr);
-  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-  FileDescriptor listener;
-  lab.on_far_host([&] {
-    listener = FileDescriptor(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (bind(listener.get(), generic, sizeof address) < 0 || listen(listener.get(), 1) < 0)
-      throw std::runtime_error("cannot listen");
-  });
-  auto arrived = std::async(std::launch::async, [&listener] {
-    const FileDescriptor connection(accept(listener.get(), nullptr, nullptr));
-    std::string received;
-    std::array<char, 65'536> buffer{};
-    for (ssize_t count; (count = read(connection.get(), buffer.data(), buffer.size())) > 0;)
-      received.append(buffer.data(), static_cast<std::size_t>(count));
-    return received;
-  });
-  FileDescriptor near(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (connect(near.get(), generic, sizeof address) < 0) throw std::runtime_error("cannot connect");
-  for (std::size_t sent = 0; sent < data.size();) {
-    const auto count = write(near.get(), data.data() + sent, data.size() - sent);
-    if (count <= 0) throw std::runtime_error("cannot write");
-    sent += static_cast<std::size_t>(count);
-  }
-  near.close();
-  return arrived.get();
-}
-
 TEST_P(TrafficDivertTest, TcpSuperPacketsArriveAsWireSizedFramesWithCompleteChecksums) {
   RETURN_UNLESS_APPLICABLE();
   std::size_t longest = 0;
   std::uint64_t frames = 0;
   std::uint64_t wrong_checksums = 0;
   std::uint64_t clipped = 0;
-  std::string data(8 * 1024 * 1024, '\0');
-  for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>(i * 2'654'435'761u >> 24);
+  const std::string data = test_data(8 * 1024 * 1024);
   {
     TrafficDivert divert(options());
     const Forwarder forwarder(divert, [&](const CapturedFrame& captured) {
@@ -199,7 +134,7 @@ TEST_P(TrafficDivertTest, TcpSuperPacketsArriveAsWireSizedFramesWithCompleteChec
       if (tcp && tcp_checksum_error(captured.frame) != 0) ++wrong_checksums;
     });
     divert.attach();
-    EXPECT_TRUE(transfer_by_tcp(lab(), data) == data);
+    EXPECT_TRUE(transfer_by_tcp(near_host(), far_host(), kFar4, data) == data);
     EXPECT_EQ(divert.passed_unshaped(), 0u);
   }
   EXPECT_EQ(longest, 1514u);
