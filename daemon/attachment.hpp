@@ -38,6 +38,9 @@ class Attachment {
   // Opens the host; nothing is diverted from here on. The threads go on with what they have.
   void detach() { divert_.detach(); }
 
+  // Inline: stop() leaves the wire between the two interfaces, for another attachment will follow.
+  void keep_wire() { divert_.keep_wire(); }
+
   enum class Queued { send, keep };
   // Detaches, takes over what was diverted already, ends both threads. `send`: what is queued is sent first, unpaced.
   void stop(Queued queued);

@@ -3,8 +3,10 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -39,8 +41,14 @@ std::optional<Config> read_config(const CommandLine& command_line) {
   return std::move(result.config);
 }
 
+// systemd.exec(5): set for ExecStopPost=. After a failure the service is restarted, and a wire must not be cut meanwhile.
+bool after_failure_of_the_service() {
+  const char* result = std::getenv("SERVICE_RESULT");
+  return result != nullptr && std::string_view(result) != "success";
+}
+
 int clean_up() {
-  const std::vector<std::string> done = TrafficDivert::sweep();
+  const std::vector<std::string> done = TrafficDivert::sweep(after_failure_of_the_service());
   for (const std::string& line : done) log_info(line);
   if (done.empty()) log_info("nothing to clean up");
   return kExitOk;

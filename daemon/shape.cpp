@@ -55,9 +55,9 @@ Shape::~Shape() {
 }
 
 void Shape::start(bool may_wait) {
-  const bool missing = if_nametoindex(config_.interface.c_str()) == 0;
-  if (missing && may_wait) {
-    open_since("there is no interface " + config_.interface + " yet");
+  const std::string missing = missing_interface();
+  if (!missing.empty() && may_wait) {
+    open_since("there is no interface " + missing + " yet");
   } else {
     attach();
   }
@@ -70,7 +70,15 @@ void Shape::stop() {
   drop_queued();
   past_losses_ = losses();
   attachment_.reset();
+  if (!config_.forward_to.empty()) TrafficDivert::remove_wire(config_.interface);
   state_ = "stopped";
+}
+
+std::string Shape::missing_interface() const {
+  if (if_nametoindex(config_.interface.c_str()) == 0) return config_.interface;
+  if (!config_.forward_to.empty() && if_nametoindex(config_.forward_to.c_str()) == 0)
+    return config_.forward_to;
+  return {};
 }
 
 // What could not be sent any more, because nothing was attached to send it.
@@ -102,7 +110,7 @@ void Shape::try_to_attach() {
 }
 
 void Shape::end_attachment(const std::string& reason) {
-  attachment_->detach();
+  attachment_->keep_wire();
   attachment_->stop(Attachment::Queued::keep);
   past_losses_ = losses();
   attachment_.reset();
@@ -133,10 +141,10 @@ void Shape::reconfigure(const ShapeConfig& config) {
 }
 
 bool Shape::concerns(const Link& link) const {
-  if (!attachment_) return link.name == config_.interface;
+  if (!attachment_) return link.name == config_.interface || link.name == config_.forward_to;
   const TrafficDivert& divert = attachment_->divert();
-  return link.index == divert.interface_index() || link.index == divert.device_index() ||
-         link.index == divert.capture_index();
+  return link.index == divert.interface_index() || link.index == divert.transmit_index() ||
+         link.index == divert.device_index() || link.index == divert.capture_index();
 }
 
 void Shape::maintain(Netlink& netlink) {
@@ -145,7 +153,7 @@ void Shape::maintain(Netlink& netlink) {
     const std::string reason = why_not_intact(netlink);
     if (!reason.empty()) end_attachment(reason);
   }
-  if (!attachment_ && netlink.find_link(config_.interface)) try_to_attach();
+  if (!attachment_ && missing_interface().empty()) try_to_attach();
 }
 
 std::string Shape::why_not_intact(Netlink& netlink) const {
@@ -155,12 +163,15 @@ std::string Shape::why_not_intact(Netlink& netlink) const {
   const std::optional<Link> interface = netlink.find_link(divert.interface_index());
   if (!interface) return "interface " + config_.interface + " was deleted";
   if (interface->mtu != divert.mtu()) return "its MTU changed to " + std::to_string(interface->mtu);
+  const std::optional<Link> out = netlink.find_link(divert.transmit_index());
+  if (!out) return "where it sends was deleted";
+  if (out->mtu != divert.transmit_mtu()) return out->name + "'s MTU changed to " + std::to_string(out->mtu);
   for (const int index : {divert.device_index(), divert.capture_index()}) {
     const std::optional<Link> link = netlink.find_link(index);
     if (!link) return "its divert device was deleted";
     if ((link->flags & IFF_UP) == 0) return "its divert device " + link->name + " was set down";
   }
-  if (!divert.in_place()) return "its filter was deleted";
+  if (!divert.in_place()) return "its filter, or what belongs to its wire, was taken away";
   return {};
 }
 

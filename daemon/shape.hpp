@@ -61,6 +61,7 @@ class Shape {
  private:
   void attach();
   void drop_queued();
+  std::string missing_interface() const;  // empty: all there
   void try_to_attach();
   void end_attachment(const std::string& reason);
   std::string why_not_intact(Netlink& netlink) const;
