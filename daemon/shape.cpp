@@ -175,7 +175,27 @@ std::string Shape::why_not_intact(Netlink& netlink) const {
   return {};
 }
 
+// Packets wait unread for longer than the kernel's patience: it lets further ones pass by.
+bool Shape::switch_is_open() const {
+  return diverting() && attachment_->divert().unread_for(MonotonicClock().now()) > DrainHealth::kPatience;
+}
+
+void Shape::log_openings() {
+  const UnshapedStatistics unshaped = losses().unshaped;
+  if (switch_is_open() && !std::exchange(open_switch_logged_, true)) {
+    log_(title() + ": packets are not read or not sent in time; the kernel lets them pass unshaped");
+  }
+  if (unshaped.times == openings_logged_) return;
+  openings_logged_ = unshaped.times;
+  open_switch_logged_ = false;
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(unshaped.open).count();
+  log_(title() + ": shaping again; packets passed unshaped for " + std::to_string(milliseconds) +
+       " ms in all, " + std::to_string(unshaped.times) + (unshaped.times == 1 ? " time" : " times") +
+       " so far");
+}
+
 bool Shape::check_progress() {
+  log_openings();
   return !attachment_ || attachment_->check_progress();
 }
 
@@ -184,7 +204,10 @@ Shape::Losses Shape::losses() const {
   if (attachment_) {
     sum.ring += attachment_->lost_ring();
     sum.device += attachment_->divert().lost_device();
-    sum.unshaped += attachment_->divert().passed_unshaped();
+    const UnshapedStatistics unshaped = attachment_->divert().unshaped();
+    sum.unshaped.packets += unshaped.packets;
+    sum.unshaped.times += unshaped.times;
+    sum.unshaped.open += unshaped.open;
   }
   return sum;
 }
@@ -202,9 +225,12 @@ ShapeStatistics Shape::statistics() {
     state = "the drain thread does not answer; these are its last figures";
   }
   const Losses lost = losses();
+  const bool open = switch_is_open();
+  if (open && state.empty())
+    state = "packets are not read or not sent in time; the dead-man switch lets them pass";
   return ShapeStatistics{.interface = config_.interface,
                          .direction = config_.direction,
-                         .diverting = diverting(),
+                         .diverting = diverting() && !open,
                          .state = state,
                          .divert = attachment_ ? attachment_->divert().method() : daemon_.divert,
                          .shaper = last_statistics_,

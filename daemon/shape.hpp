@@ -66,12 +66,14 @@ class Shape {
   void end_attachment(const std::string& reason);
   std::string why_not_intact(Netlink& netlink) const;
   void open_since(const std::string& reason);
+  bool switch_is_open() const;
+  void log_openings();
 
   // Of the attachments that were; the present one's come on top.
   struct Losses {
     std::uint64_t ring = 0;
     std::uint64_t device = 0;
-    std::uint64_t unshaped = 0;
+    UnshapedStatistics unshaped;
   };
   Losses losses() const;
 
@@ -86,6 +88,8 @@ class Shape {
   bool running_ = false;                    // between start() and stop()
   std::string state_ = "not started";
   Losses past_losses_;
+  std::uint64_t openings_logged_ = 0;
+  bool open_switch_logged_ = false;
   ShaperStatistics last_statistics_;
 };
 

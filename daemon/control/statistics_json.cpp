@@ -18,6 +18,17 @@ Json packets_only(std::uint64_t packets) {
   return {{"packets", packets}, {"bytes", nullptr}};
 }
 
+Json unshaped_json(const UnshapedStatistics& unshaped) {
+  Json json = packets_only(unshaped.packets);
+  json["times"] = unshaped.times;
+  json["seconds"] = static_cast<double>(unshaped.open.count()) / 1e9;
+  return json;
+}
+
+Json optional_text(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+
 double microseconds(Duration duration) {
   return static_cast<double>(duration.count()) / 1e3;
 }
@@ -115,12 +126,17 @@ Json to_json(const ShapeStatistics& shape) {
       {"diverting", shape.diverting},
       {"state", shape.state},
       {"divert", to_text(shape.divert)},
+      {"forward_to", optional_text(shape.config.forward_to)},
+      {"segmentation", to_text(shape.config.segmentation)},
+      {"capture", to_text(shape.config.capture)},
+      {"overhead", shape.config.overhead},
+      {"mpu", shape.config.mpu},
       {"received", to_json(shaper.received)},
       {"sent", to_json(shaper.sent)},
       {"dropped", to_json(shaper.dropped)},
       {"queued", to_json(shaper.queued)},
       {"unmatched", to_json(shaper.unmatched)},
-      {"unshaped", packets_only(shape.unshaped)},
+      {"unshaped", unshaped_json(shape.unshaped)},
       {"lost", {{"ring", packets_only(shape.lost_ring)}, {"device", packets_only(shape.lost_device)}}},
       {"classes", Json::array()}};
   for (const ClassStatistics& statistics : shaper.classes) {

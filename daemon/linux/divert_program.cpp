@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "divert.skel.h"
 
@@ -85,10 +86,26 @@ void DivertProgram::set_divert_control(bool on) {
   shared(skeleton_->bss->divert_control).store(on ? 1 : 0);
 }
 
-void DivertProgram::reset() {
+void DivertProgram::reset(Instant now) {
   const auto unread_since = shared(skeleton_->bss->unread_since);
+  const std::uint64_t since = unread_since.load(std::memory_order_relaxed);
   // Only where needed: a store takes the cache line away from the processor that diverts.
-  if (unread_since.load(std::memory_order_relaxed) != 0) unread_since.store(0, std::memory_order_relaxed);
+  if (since == 0) return;
+  note_opening(now.time_since_epoch() - Duration(static_cast<Duration::rep>(since)));
+  unread_since.store(0, std::memory_order_relaxed);
+}
+
+void DivertProgram::arm() {
+  shared(skeleton_->bss->unread_since).store(0, std::memory_order_relaxed);
+  passed_at_reset_ = passed_unshaped();
+}
+
+void DivertProgram::note_opening(Duration unread) {
+  const Duration patience(static_cast<Duration::rep>(skeleton_->rodata->patience_ns));
+  const std::uint64_t passed = passed_unshaped();
+  if (unread <= patience || passed == std::exchange(passed_at_reset_, passed)) return;
+  openings_.fetch_add(1, std::memory_order_relaxed);
+  open_time_.fetch_add((unread - patience).count(), std::memory_order_relaxed);
 }
 
 Duration DivertProgram::unread_for(Instant now) const {
@@ -99,6 +116,14 @@ Duration DivertProgram::unread_for(Instant now) const {
 
 std::uint64_t DivertProgram::passed_unshaped() const {
   return shared(skeleton_->bss->passed_unshaped).load(std::memory_order_relaxed);
+}
+
+std::uint64_t DivertProgram::openings() const {
+  return openings_.load(std::memory_order_relaxed);
+}
+
+Duration DivertProgram::open_time() const {
+  return Duration(open_time_.load(std::memory_order_relaxed));
 }
 
 std::uint64_t DivertProgram::diverted() const {

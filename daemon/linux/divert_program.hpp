@@ -2,6 +2,7 @@
 // is attached anywhere they do nothing.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -38,13 +39,21 @@ class DivertProgram {
   void set_diverting(bool on);
   void set_divert_control(bool on);
 
-  // The dead-man switch. Any thread.
-  void reset();
+  // The dead-man switch. reset(): one thread at a time, the rest any thread.
+  void reset(Instant now);
+  void arm();                              // as after a reset, without judging the time before
   Duration unread_for(Instant now) const;  // zero: everything diverted has been read
   std::uint64_t passed_unshaped() const;   // packets
+  std::uint64_t openings() const;          // how often packets passed unshaped until a reset()
+  Duration open_time() const;              // and for how long in all
   std::uint64_t diverted() const;          // packets, a super-packet counting once
 
  private:
+  void note_opening(Duration unread);
+
+  std::uint64_t passed_at_reset_ = 0;
+  std::atomic<std::uint64_t> openings_{0};
+  std::atomic<Duration::rep> open_time_{0};
   divert_bpf* skeleton_;
 };
 

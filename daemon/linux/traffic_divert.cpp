@@ -160,7 +160,7 @@ void TrafficDivert::attach() {
     if (!now || (now->flags & IFF_UP) == 0)
       throw std::runtime_error("divert device " + end.name + (now ? " is down" : " is gone"));
   }
-  state_->program.reset();
+  state_->program.arm();
   state_->program.set_diverting(true);
   state_->divert.emplace(state_->netlink, state_->method, state_->interface.index, hook_of(state_->direction),
                          filter_name(state_->direction), state_->program.divert());
@@ -218,14 +218,15 @@ const std::vector<std::string>& TrafficDivert::swept() const {
 void TrafficDivert::set_divert_control(bool on) {
   state_->program.set_divert_control(on);
 }
-void TrafficDivert::reset() {
-  state_->program.reset();
+void TrafficDivert::reset(Instant now) {
+  state_->program.reset(now);
 }
 Duration TrafficDivert::unread_for(Instant now) const {
   return state_->program.unread_for(now);
 }
-std::uint64_t TrafficDivert::passed_unshaped() const {
-  return state_->program.passed_unshaped();
+UnshapedStatistics TrafficDivert::unshaped() const {
+  const DivertProgram& program = state_->program;
+  return {.packets = program.passed_unshaped(), .times = program.openings(), .open = program.open_time()};
 }
 std::uint64_t TrafficDivert::lost_device() const {
   return state_->device.lost();

@@ -9,7 +9,7 @@
 // The wire of an inline divert is laid by construction, taken over if there is one, and lasts until the divert's
 // destruction after an attach(), unless it is to be kept: it survives the death of this process.
 //
-// Main thread, except reset() (capture thread) and unread_for() and passed_unshaped() (any).
+// Main thread, except reset() (capture thread) and unread_for() and unshaped() (any).
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "headgate/config.hpp"
+#include "headgate/statistics.hpp"
 #include "pipeline/packet_io.hpp"
 
 namespace headgate {
@@ -64,14 +65,14 @@ class TrafficDivert : public DeadManSwitch {
   const std::vector<std::string>& swept() const;  // leftovers that construction removed, one sentence each
 
   void set_divert_control(bool on);  // at a reload
-  void reset() override;             // the dead-man switch: packets are being read
+  void reset(Instant now) override;  // the dead-man switch: packets are being read
   // How long diverted packets have been unread; zero: none are. A packet that was diverted but lost before
   // the ring leaves this running with nothing to read: PacketRing::interrupt() makes the capture thread reset
   // it then.
   Duration unread_for(Instant now) const;
 
-  std::uint64_t passed_unshaped() const;  // packets the switch let pass
-  std::uint64_t lost_device() const;      // packets the veth pair dropped before the ring
+  UnshapedStatistics unshaped() const;  // what the switch let pass, up to the last reset()
+  std::uint64_t lost_device() const;    // packets the veth pair dropped before the ring
 
   // Removes what dead daemons left in this network namespace, and says what it did, one sentence each. Throws
   // when a live daemon shapes any interface here. `keep_wires`: a daemon will be back soon.

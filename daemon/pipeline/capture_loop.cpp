@@ -66,7 +66,7 @@ std::size_t CaptureLoop::read_batch() {
     drain_waiter_.wake();
   }
   reset_withheld_ = !drain_healthy(now);
-  if (!reset_withheld_) dead_man_switch_.reset();
+  if (!reset_withheld_) dead_man_switch_.reset(now);
   return count;
 }
 

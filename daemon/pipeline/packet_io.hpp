@@ -62,7 +62,7 @@ class DeadManSwitch {
   virtual ~DeadManSwitch() = default;
   // Capture thread: "packets are being read". While this is not called for 500 ms with packets waiting, the
   // kernel lets packets pass unshaped.
-  virtual void reset() = 0;
+  virtual void reset(Instant now) = 0;
 };
 
 }  // namespace headgate

@@ -67,6 +67,13 @@ struct ShaperStatistics {
   std::vector<ClassStatistics> classes;
 };
 
+// What the dead-man switch in the kernel let pass because nobody read or sent for too long; in no other count.
+struct UnshapedStatistics {
+  std::uint64_t packets = 0;
+  std::uint64_t times = 0;  // how often the switch was open
+  Duration open{};          // and for how long in all
+};
+
 // The whole of one shape, as shown.
 struct ShapeStatistics {
   std::string interface;
@@ -77,7 +84,7 @@ struct ShapeStatistics {
   ShaperStatistics shaper;
   std::uint64_t lost_ring = 0;    // packets the kernel could not put in our full capture ring
   std::uint64_t lost_device = 0;  // packets that the divert device dropped before the ring
-  std::uint64_t unshaped = 0;     // packets the dead-man switch let pass unshaped
+  UnshapedStatistics unshaped;
   ShapeConfig config;             // what is in force
 };
 

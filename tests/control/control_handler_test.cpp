@@ -47,6 +47,7 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
     "schema": 1, "version": "0.1.0", "pid": 1234, "uptime_s": 7980.25, "config": "/etc/headgate/headgate.toml",
     "shapes": [{
       "interface": "eth0", "direction": "egress", "diverting": true, "state": "", "divert": "tcx",
+      "forward_to": null, "segmentation": "precise", "capture": "ring", "overhead": 0, "mpu": 0,
       "received": {"packets": 61050, "bytes": 3669000},
       "sent": {"packets": 21050, "bytes": 1269000},
       "dropped": {"packets": 39900, "bytes": 2394000, "reasons": {
@@ -55,7 +56,7 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
         "send_failed": {"packets": 3, "bytes": 180}, "stop": {"packets": 0, "bytes": 0}}},
       "queued": {"packets": 100, "bytes": 6000},
       "unmatched": {"packets": 1000, "bytes": 64000},
-      "unshaped": {"packets": 7, "bytes": null},
+      "unshaped": {"packets": 7, "bytes": null, "times": 2, "seconds": 1.5},
       "lost": {"ring": {"packets": 3, "bytes": null}, "device": {"packets": 0, "bytes": null}},
       "classes": [{
         "name": "dns", "match": "udp port 53", "bypass": true, "control": false,

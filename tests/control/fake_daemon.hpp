@@ -87,9 +87,10 @@ inline FakeDaemon::FakeDaemon() {
   eth0.interface = "eth0";
   eth0.diverting = true;
   eth0.divert = DivertMethod::tcx;
-  eth0.config = {"eth0", Direction::egress, false, {dns, clients}};
+  eth0.config.interface = "eth0";
+  eth0.config.classes = {dns, clients};
   eth0.lost_ring = 3;
-  eth0.unshaped = 7;
+  eth0.unshaped = {7, 2, 1500ms};
   ClassStatistics dns_counts{"dns", 0, {50, 5'000}, {50, 5'000}, {}, {}, {}};
   ClassStatistics clients_counts{"clients",
                                  20,
@@ -112,7 +113,9 @@ inline FakeDaemon::FakeDaemon() {
   eth1.direction = Direction::ingress;
   eth1.state = "the interface is down";
   eth1.divert = DivertMethod::clsact;
-  eth1.config = {"eth1", Direction::ingress, false, {clients, video}};
+  eth1.config.interface = "eth1";
+  eth1.config.direction = Direction::ingress;
+  eth1.config.classes = {clients, video};
   eth1.shaper.classes = {ClassStatistics{"clients", 0, {}, {}, {}, {}, {}},
                          ClassStatistics{"video", 2, {}, {}, {}, {}, {}}};
 

@@ -29,7 +29,7 @@ eth0 egress  diverting by tcx
   (unmatched)  unshaped      -      1000   1000        0       0        -        -       -
   total               -      -     61.0k  21.1k    39.9k     100        -        -       -
     lost before headgate received them: 3 packets in the capture ring, 0 at the divert device
-    passed unshaped by the dead-man switch: 7 packets
+    passed unshaped by the dead-man switch: 7 packets in 1.50 s, open 2 times
 
 eth1 ingress  not diverting, traffic is not shaped: the interface is down
   CLASS                  RATE  FLOWS  RECEIVED  SENT  DROPPED  QUEUED  P50  P99  MAX
@@ -38,6 +38,21 @@ eth1 ingress  not diverting, traffic is not shaped: the interface is down
   (unmatched)        unshaped      -         0     0        0       0    -    -    -
   total                     -      -         0     0        0       0    -    -    -
 )");
+}
+
+TEST(ShowScreen, SaysWhatIsNotAsByDefault) {
+  FakeDaemon daemon;
+  ShapeConfig& config = daemon.status_now.shapes[0].config;
+  config.forward_to = "eth1";
+  config.segmentation = Segmentation::whole;
+  config.capture = CaptureMethod::pcap;
+  config.overhead = -14;
+  config.mpu = 64;
+  EXPECT_NE(show_screen(show(daemon), {}, {}, {})
+                .find("eth0 to eth1  diverting by tcx, super-packets whole, captured by pcap, overhead -14 "
+                      "bytes, mpu "
+                      "64 bytes\n"),
+            std::string::npos);
 }
 
 TEST(ShowScreen, CountsBytes) {
@@ -54,7 +69,7 @@ eth0 egress  diverting by tcx
   (unmatched)  unshaped      -   64.0 kB  64.0 kB      0 B     0 B        -        -       -
   total               -      -   3.67 MB  1.27 MB  2.39 MB  6000 B        -        -       -
     lost before headgate received them: 3 packets in the capture ring, 0 at the divert device
-    passed unshaped by the dead-man switch: 7 packets
+    passed unshaped by the dead-man switch: 7 packets in 1.50 s, open 2 times
 )");
 }
 
@@ -64,7 +79,7 @@ TEST(ShowScreen, ShowsRatesBetweenTwoLooks) {
   const Json before = show(daemon);
   ShapeStatistics& eth0 = daemon.status_now.shapes[0];
   eth0.lost_ring = 0;
-  eth0.unshaped = 0;
+  eth0.unshaped = {};
   for (Count* count : {&eth0.shaper.classes[1].received, &eth0.shaper.classes[1].sent, &eth0.shaper.received,
                        &eth0.shaper.sent}) {
     *count += {2'000, 120'000};

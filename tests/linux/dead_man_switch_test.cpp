@@ -25,7 +25,7 @@ TEST_P(DeadManSwitchTest, WhenNobodyReadsThePacketsPassUnshapedUntilSomebodyRead
   EXPECT_GT(divert.unread_for(clock.now()), Duration::zero());
   send_until_one_passes(probe);
   EXPECT_GT(divert.unread_for(clock.now()), kTripAfter);
-  EXPECT_GE(divert.passed_unshaped(), 1u);
+  EXPECT_GE(divert.unshaped().packets, 1u);
 
   while (capture.receive(Duration::zero())) continue;
   EXPECT_LT(divert.unread_for(clock.now()), kTripAfter);
@@ -45,7 +45,7 @@ TEST_P(DeadManSwitchTest, AReaderWithoutTrafficDoesNotTripTheSwitch) {
   EXPECT_FALSE(capture.receive(kTripAfter + milliseconds(100)));
   probe.send("second");
   EXPECT_TRUE(capture.receive(kSoon));
-  EXPECT_EQ(divert.passed_unshaped(), 0u);
+  EXPECT_EQ(divert.unshaped().packets, 0u);
 }
 
 TEST_P(DeadManSwitchTest, ADivertDeviceThatIsGoneOpensTheHostByTheSwitch) {

@@ -1,4 +1,5 @@
 #include "linux/divert_fixture.hpp"
+#include "linux/timer_waiter.hpp"
 
 #include <array>
 #include <chrono>
@@ -74,7 +75,7 @@ std::optional<Frame> Capture::receive(Duration patience) {
     CapturedFrame captured;
     if (ring_.empty()) ring_.wait(patience);
     if (ring_.receive({&captured, 1}) == 0) return std::nullopt;
-    divert_.reset();
+    divert_.reset(MonotonicClock().now());
     tpid = captured.vlan_tpid;
     tci = captured.vlan_tci;
     Frame frame(captured.frame.begin(), captured.frame.end());

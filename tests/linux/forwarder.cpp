@@ -1,4 +1,5 @@
 #include "linux/forwarder.hpp"
+#include "linux/timer_waiter.hpp"
 
 #include <arpa/inet.h>
 
@@ -51,7 +52,7 @@ void Forwarder::run() {
   std::array<CapturedFrame, kBatch> frames;
   while (!stop_) {
     const std::size_t count = ring_.receive(frames);
-    divert_.reset();
+    divert_.reset(MonotonicClock().now());
     if (count > 0) {
       forward(std::span(frames).first(count));
     } else {

@@ -68,7 +68,7 @@ TEST_P(IngressDivertTest, WhatArrivesPassesThroughRingAndTransmitterOnce) {
   EXPECT_EQ(replies, 3);
   EXPECT_EQ(replies6, 3);
   EXPECT_EQ(forwarder.refused(), 0u);
-  EXPECT_EQ(divert.passed_unshaped(), 0u);
+  EXPECT_EQ(divert.unshaped().packets, 0u);
   EXPECT_TRUE(divert.in_place());
 }
 
@@ -175,7 +175,7 @@ TEST_P(IngressDivertTest, TcpSuperPacketsArriveAsWireSizedFramesWithCompleteChec
     });
     divert.attach();
     EXPECT_TRUE(transfer_by_tcp(far_host(), near_host(), kNear4, data) == data);
-    EXPECT_EQ(divert.passed_unshaped(), 0u);
+    EXPECT_EQ(divert.unshaped().packets, 0u);
     EXPECT_EQ(forwarder.refused(), 0u);
   }
   EXPECT_EQ(longest, 1514u);
@@ -203,7 +203,7 @@ TEST_P(IngressDivertTest, BothDirectionsOfAnInterfaceDoNotTakeEachOthersPackets)
   const std::string data = test_data(2 * 1024 * 1024);
   EXPECT_TRUE(transfer_by_tcp(near_host(), far_host(), kFar4, data) == data);
   EXPECT_TRUE(transfer_by_tcp(far_host(), near_host(), kNear4, data) == data);
-  EXPECT_EQ(egress.passed_unshaped() + ingress.passed_unshaped(), 0u);
+  EXPECT_EQ(egress.unshaped().packets + ingress.unshaped().packets, 0u);
   egress.detach();
   ping(lab(), kFar4);
   EXPECT_EQ(requests, 3);

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "linux/bpf_attachment.hpp"
+#include "linux/timer_waiter.hpp"
 #include "linux/child_process.hpp"
 #include "linux/divert_fixture.hpp"
 #include "linux/forwarder.hpp"
@@ -89,7 +90,7 @@ TEST_P(InlineDivertTest, PassesPacketsOfBothDirectionsOnceAndAllElseByTheWire) {
   EXPECT_TRUE(transfer_by_tcp(opposite_host(), far_host(), kFar4, data) == data);
   EXPECT_TRUE(transfer_by_tcp(far_host(), opposite_host(), kOpposite4, data) == data);
   EXPECT_EQ(shaper.there_forwarder.refused() + shaper.back_forwarder.refused(), 0u);
-  EXPECT_EQ(shaper.there.passed_unshaped() + shaper.back.passed_unshaped(), 0u);
+  EXPECT_EQ(shaper.there.unshaped().packets + shaper.back.unshaped().packets, 0u);
   EXPECT_TRUE(shaper.there.in_place());
 }
 
@@ -218,7 +219,7 @@ TEST_P(InlineDivertTest, AWireThatIsKeptIsTakenOverWithoutAGap) {
     }
   });
   for (int i = 0; i < 5; ++i) {
-    divert.reset();
+    divert.reset(MonotonicClock().now());
     divert.emplace(there);  // a wire taken over is kept until something is attached
   }
   stop = true;
@@ -230,7 +231,7 @@ TEST_P(InlineDivertTest, AWireThatIsKeptIsTakenOverWithoutAGap) {
     ++arrived;
   }
   EXPECT_EQ(arrived, sent);
-  divert.reset();
+  divert.reset(MonotonicClock().now());
   EXPECT_THAT(TrafficDivert::remove_wire("eth1"),
               ElementsAre("removed the wire from eth1 to eth0 and promiscuous mode"));
   EXPECT_THAT(TrafficDivert::remove_wire("eth1"), IsEmpty());

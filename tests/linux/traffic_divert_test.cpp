@@ -41,7 +41,7 @@ TEST_P(TrafficDivertTest, PingPassesThroughRingAndTransmitterOnce) {
   EXPECT_EQ(echo_requests, 3);
   EXPECT_EQ(echo_requests6, 3);
   EXPECT_EQ(forwarder.refused(), 0u);
-  EXPECT_EQ(divert.passed_unshaped(), 0u);
+  EXPECT_EQ(divert.unshaped().packets, 0u);
   EXPECT_EQ(divert.method(), GetParam());
 }
 
@@ -135,7 +135,7 @@ TEST_P(TrafficDivertTest, TcpSuperPacketsArriveAsWireSizedFramesWithCompleteChec
     });
     divert.attach();
     EXPECT_TRUE(transfer_by_tcp(near_host(), far_host(), kFar4, data) == data);
-    EXPECT_EQ(divert.passed_unshaped(), 0u);
+    EXPECT_EQ(divert.unshaped().packets, 0u);
   }
   EXPECT_EQ(longest, 1514u);
   EXPECT_GE(frames, data.size() / 1448);

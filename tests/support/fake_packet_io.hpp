@@ -50,6 +50,7 @@ class FakePacketSource : public PacketSource {
                       .vlan_tpid = taken.vlan_tpid,
                       .vlan_tci = taken.vlan_tci};
     }
+    changed_.notify_all();
     return count;
   }
 
@@ -77,6 +78,12 @@ class FakePacketSource : public PacketSource {
   }
 
   std::size_t slots() const override { return slots_; }
+
+  // Blocks until receive() has given out everything.
+  void wait_until_read() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return waiting_.empty(); });
+  }
 
   std::size_t slots_out() {
     const std::lock_guard lock(mutex_);
@@ -159,7 +166,7 @@ class FakeWaiter : public Waiter {
 
 class FakeDeadManSwitch : public DeadManSwitch {
  public:
-  void reset() override { ++resets; }
+  void reset(Instant) override { ++resets; }
   std::atomic<int> resets{0};
 };
 

@@ -63,8 +63,10 @@ class ShapeScreen {
   }
 
   std::string heading() const {
-    const std::string name =
-        shape_["interface"].get<std::string>() + " " + shape_["direction"].get<std::string>();
+    const Json& forward_to = shape_["forward_to"];
+    const std::string name = shape_["interface"].get<std::string>() +
+                             (forward_to.is_null() ? " " + shape_["direction"].get<std::string>()
+                                                   : " to " + forward_to.get<std::string>());
     const std::string state = shape_["state"];
     std::string line = "\n" + styled(name, Tone::heading, style_) + "  ";
     if (shape_["diverting"]) {
@@ -73,7 +75,17 @@ class ShapeScreen {
       line += styled("not diverting, traffic is not shaped", Tone::bad, style_);
     }
     if (!state.empty()) line += ": " + styled(state, Tone::attention, style_);
-    return line + "\n";
+    return line + settings() + "\n";
+  }
+
+  // What of the shape is not as it is by default.
+  std::string settings() const {
+    std::string text;
+    if (shape_["segmentation"] != "precise") text += ", super-packets whole";
+    if (shape_["capture"] != "ring") text += ", captured by " + shape_["capture"].get<std::string>();
+    if (shape_["overhead"] != 0) text += ", overhead " + shape_["overhead"].dump() + " bytes";
+    if (shape_["mpu"] != 0) text += ", mpu " + shape_["mpu"].dump() + " bytes";
+    return text;
   }
 
   Counts counts_of(const Json& json) const {
@@ -151,8 +163,13 @@ class ShapeScreen {
                        Tone::attention});
     }
     if (unshaped != 0) {
-      table_.add_note({"passed unshaped by the dead-man switch: " + packets_text(unshaped) + " packets",
-                       Tone::attention});
+      const std::uint64_t times = shape_["unshaped"]["times"];
+      std::string note = "passed unshaped by the dead-man switch: " + packets_text(unshaped) + " packets";
+      if (times != 0) {
+        note += " in " + delay_text(shape_["unshaped"]["seconds"].get<double>() * 1e6) + ", open " +
+                std::to_string(times) + (times == 1 ? " time" : " times");
+      }
+      table_.add_note({note, Tone::attention});
     }
   }
 
