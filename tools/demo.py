@@ -95,7 +95,11 @@ class Daemon:
             sys.exit(f"headgated ended:\n{self._log.read_text().rstrip()}")
 
     def counters(self):
-        return json.loads(self.control("-j", "show").stdout)["shapes"][0]["classes"][0]
+        reply = self.control("-j", "show")
+        if reply.returncode != 0:
+            self.check()
+            sys.exit(reply.stderr.rstrip())
+        return json.loads(reply.stdout)["shapes"][0]["classes"][0]
 
     def dropped(self):
         """When, by the daemon's clock, and the packets dropped so far of each destination."""
