@@ -82,12 +82,7 @@ unsigned TimingWheel::digit(std::int64_t time, unsigned level) {
 
 unsigned TimingWheel::level_of(std::int64_t due) const {
   const auto difference = static_cast<std::uint64_t>(due ^ position_);
-  return (std::bit_width(difference | 1) - 1) / kDigitBits;
-}
-
-TimingWheel::Slot& TimingWheel::first_slot() {
-  const unsigned level = std::countr_zero(levels_in_use_);
-  return slots_[level][std::countr_zero(slots_in_use_[level])];
+  return static_cast<unsigned>(63 - std::countl_zero(difference | 1)) / kDigitBits;
 }
 
 const TimingWheel::Slot& TimingWheel::first_slot() const {
@@ -121,6 +116,7 @@ void TimingWheel::insert_late(Entry entry) {
 void TimingWheel::insert_in_slot(Entry entry) {
   const std::int64_t due = nodes_[entry].due;
   const unsigned level = level_of(due);
+  assert(level < kLevels);
   Slot& slot = slots_[level][digit(due, level)];
   slot.first_due = slot.entries.head == kNone ? due : std::min(slot.first_due, due);
   append(slot.entries, entry);

@@ -75,7 +75,6 @@ class TimingWheel {
 
   static unsigned digit(std::int64_t time, unsigned level);
   unsigned level_of(std::int64_t due) const;
-  Slot& first_slot();
   const Slot& first_slot() const;
   void append(List& list, Entry entry);
   void unlink(List& list, Entry entry);

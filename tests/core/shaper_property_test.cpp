@@ -96,6 +96,7 @@ class AgainstNaiveBuckets {
       arrival = last_admission_ + Duration(random_() % ((now_ - last_admission_).count() + 1));
     }
     std::sort(arrivals.begin(), arrivals.end());
+    batch.reserve(arrivals.size());
     for (const Instant arrival : arrivals) batch.push_back(make(arrival));
     shaper_.admit(batch, now_);
     packets_.clear();

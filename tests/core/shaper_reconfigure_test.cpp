@@ -19,12 +19,14 @@ using testing::ElementsAre;
 
 std::vector<Duration> times(const std::vector<Departure>& departures) {
   std::vector<Duration> since_start;
+  since_start.reserve(departures.size());
   for (const Departure& each : departures) since_start.push_back(each.released - kTestStart);
   return since_start;
 }
 
 std::vector<std::uint32_t> serials(const std::vector<Departure>& departures) {
   std::vector<std::uint32_t> numbers;
+  numbers.reserve(departures.size());
   for (const Departure& each : departures) numbers.push_back(each.packet.serial);
   return numbers;
 }

@@ -20,12 +20,14 @@ using testing::ElementsAre;
 
 std::vector<Duration> times(const std::vector<Departure>& departures) {
   std::vector<Duration> since_start;
+  since_start.reserve(departures.size());
   for (const Departure& each : departures) since_start.push_back(each.released - kTestStart);
   return since_start;
 }
 
 std::vector<std::uint32_t> flows(const std::vector<Departure>& departures) {
   std::vector<std::uint32_t> numbers;
+  numbers.reserve(departures.size());
   for (const Departure& each : departures) numbers.push_back(each.packet.flow);
   return numbers;
 }
@@ -134,6 +136,7 @@ TEST(Shaper, AppliesEveryCapacityThatIsSet) {
 TEST(Shaper, LetsABurstThroughAQueueThatIsShorter) {
   ShaperHarness shaper({shaped_class("clients", packets_per_second(1000), {.packets = 1}, {.packets = 5})});
   std::vector<PacketIdentity> batch;
+  batch.reserve(10);
   for (std::uint32_t i = 0; i < 10; ++i) batch.push_back({1, i});
   shaper.arrive_in_batch(batch);
   EXPECT_THAT(times(shaper.run()), ElementsAre(milliseconds(0), milliseconds(0), milliseconds(0),
@@ -144,6 +147,7 @@ TEST(Shaper, DropsNothingBecauseItWokeLate) {
   // A packet a millisecond, each captured in time, all admitted together 9 ms later.
   ShaperHarness shaper({shaped_class("clients", packets_per_second(1000), {.packets = 1})});
   std::vector<ArrivingPacket> batch;
+  batch.reserve(10);
   for (int i = 0; i < 10; ++i) batch.push_back(shaper.make(1, 100, kTestStart + i * milliseconds(1)));
   shaper.now += milliseconds(9);
   shaper.admit(batch);
@@ -175,6 +179,7 @@ TEST(Shaper, BoundsTheQueueAlsoAfterALongStall) {
   // A second of packets at the very rate, admitted together: the schedule has shifted, so most find no room.
   ShaperHarness shaper({shaped_class("clients", packets_per_second(1000), {.packets = 20})});
   std::vector<ArrivingPacket> batch;
+  batch.reserve(1000);
   for (int i = 0; i < 1000; ++i) batch.push_back(shaper.make(1, 100, kTestStart + i * milliseconds(1)));
   shaper.now += seconds(1);
   shaper.admit(batch);

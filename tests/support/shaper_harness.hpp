@@ -52,6 +52,7 @@ class ShaperHarness {
   void arrive_in_batch(const std::vector<PacketIdentity>& identities, std::size_t bytes = 100,
                        ClassIndex index = 0) {
     std::vector<ArrivingPacket> batch;
+    batch.reserve(identities.size());
     for (const PacketIdentity& identity : identities) {
       batch.push_back(packets_.make(classes, index, identity, bytes, now));
     }
