@@ -12,17 +12,23 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 
 #include "linux/file_descriptor.hpp"
 #include "linux/system_call.hpp"
+#include "linux/virtio_header.hpp"
 
 namespace headgate {
 
 namespace {
 
 constexpr std::size_t kCacheLine = 64;
-constexpr std::size_t kBlockBytes = 64 * 1024;
+constexpr std::size_t kSmallestBlock = 64 * 1024;
+constexpr std::size_t kSlotsPerBlock =
+    8;  // at least, so that no more than an eighth of the memory is left over
 constexpr std::size_t kInnerTags = 2 * 4;
+constexpr std::uint16_t kTagBytes = 4;
+constexpr unsigned kLargestPacket = 65'535;  // the kernel cuts a super-packet that is longer
 
 // poll() calls the ring readable for as long as the slot that the kernel filled last has not been given back,
 // also when it has been received. The naps between two looks then start with the first and double up to the
@@ -35,15 +41,18 @@ constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
 }
 
 // A slot: the kernel's header, the sender's address, and the frame so that its network header is aligned.
-std::size_t slot_bytes(unsigned mtu) {
+std::size_t slot_bytes(const PacketRingOptions& options) {
   const std::size_t network_offset = TPACKET_ALIGN(TPACKET2_HDRLEN + 16);
-  return round_up(network_offset + kInnerTags + mtu, kCacheLine);
+  if (!options.virtio_header) return round_up(network_offset + kInnerTags + options.mtu, kCacheLine);
+  return round_up(network_offset + sizeof(VirtioHeader) + kInnerTags + std::max(options.mtu, kLargestPacket),
+                  kCacheLine);
 }
 
+// The kernel takes memory for a block in powers of two.
 tpacket_req ring_layout(const PacketRingOptions& options) {
-  const std::size_t slot = slot_bytes(options.mtu);
-  const std::size_t block =
-      std::max(kBlockBytes, round_up(slot, static_cast<std::size_t>(sysconf(_SC_PAGESIZE))));
+  const std::size_t slot = slot_bytes(options);
+  std::size_t block = std::max(kSmallestBlock, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+  while (block / slot < kSlotsPerBlock) block *= 2;
   const std::size_t slots_per_block = block / slot;
   const std::size_t wanted = (std::max(options.slots, 1U) + slots_per_block - 1) / slots_per_block;
   const std::size_t blocks =
@@ -61,11 +70,12 @@ void set_option(const FileDescriptor& socket, int option, const Value& value, co
 
 // Protocol 0 until the ring stands and is bound: until then nothing is received, and never from another
 // interface.
-FileDescriptor open_ring_socket(const tpacket_req& layout) {
+FileDescriptor open_ring_socket(const tpacket_req& layout, bool virtio_header) {
   FileDescriptor descriptor(check_system_call("open a packet socket (needs CAP_NET_RAW)",
                                               socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
   set_option(descriptor, PACKET_VERSION, int{TPACKET_V2}, "select TPACKET_V2");
   set_option(descriptor, PACKET_IGNORE_OUTGOING, int{1}, "ignore outgoing packets");
+  if (virtio_header) set_option(descriptor, PACKET_VNET_HDR, int{1}, "ask for virtio headers");
   set_option(descriptor, PACKET_RX_RING, layout, "make a packet ring");
   return descriptor;
 }
@@ -83,12 +93,27 @@ std::atomic_ref<std::uint32_t> status_of(tpacket2_hdr& header) {
   return std::atomic_ref<std::uint32_t>(header.tp_status);
 }
 
-CapturedFrame describe(tpacket2_hdr& header, std::uint32_t status, std::uint32_t slot) {
-  CapturedFrame frame{
-      .frame = {reinterpret_cast<const std::byte*>(&header) + header.tp_mac, header.tp_snaplen},
-      .wire_length = header.tp_len,
-      .slot = slot};
+// The kernel counts from the start of the frame without the tag that it stripped; whoever sends the frame puts the tag
+// back.
+void count_the_tag(std::byte* header_bytes) {
+  VirtioHeader header{};
+  std::memcpy(&header, header_bytes, sizeof header);
+  if ((header.flags & VirtioHeader::kNeedsChecksum) != 0)
+    header.checksum_start = static_cast<std::uint16_t>(header.checksum_start + kTagBytes);
+  if (header.gso_type != VirtioHeader::kNoGso)
+    header.header_length = static_cast<std::uint16_t>(header.header_length + kTagBytes);
+  std::memcpy(header_bytes, &header, sizeof header);
+}
+
+CapturedFrame describe(tpacket2_hdr& header, std::uint32_t status, std::uint32_t slot,
+                       std::uint8_t prefix_bytes) {
+  std::byte* const start = reinterpret_cast<std::byte*>(&header) + header.tp_mac;
+  CapturedFrame frame{.frame = {start, header.tp_snaplen},
+                      .wire_length = header.tp_len,
+                      .prefix_bytes = prefix_bytes,
+                      .slot = slot};
   if ((status & TP_STATUS_VLAN_VALID) != 0) {
+    if (prefix_bytes > 0) count_the_tag(start - prefix_bytes);
     frame.vlan_tci = header.tp_vlan_tci;
     frame.vlan_tpid =
         (status & TP_STATUS_VLAN_TPID_VALID) != 0 ? header.tp_vlan_tpid : std::uint16_t{ETH_P_8021Q};
@@ -102,7 +127,8 @@ struct PacketRing::State {
   explicit State(const PacketRingOptions& options)
       : layout(ring_layout(options)),
         slots_per_block(layout.tp_block_size / layout.tp_frame_size),
-        socket(open_ring_socket(layout)),
+        prefix_bytes(options.virtio_header ? sizeof(VirtioHeader) : 0),
+        socket(open_ring_socket(layout, options.virtio_header)),
         event(check_system_call("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
     void* mapped = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, socket.get(), 0);
     if (mapped == MAP_FAILED) check_system_call("map the packet ring", -1);
@@ -149,6 +175,7 @@ struct PacketRing::State {
 
   tpacket_req layout;
   std::uint32_t slots_per_block;
+  std::uint8_t prefix_bytes;
   FileDescriptor socket;
   FileDescriptor event;  // written by interrupt()
   std::byte* memory = nullptr;
@@ -190,7 +217,7 @@ std::size_t PacketRing::receive(std::span<CapturedFrame> out) {
     // Acquires what the kernel wrote to the slot before it set the status.
     const std::uint32_t status = status_of(header).load(std::memory_order_acquire);
     if ((status & TP_STATUS_USER) == 0) break;
-    out[count] = describe(header, status, state_->next);
+    out[count] = describe(header, status, state_->next, state_->prefix_bytes);
     state_->next = state_->next + 1 == state_->layout.tp_frame_nr ? 0 : state_->next + 1;
   }
   state_->received += count;

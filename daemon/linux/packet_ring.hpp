@@ -1,6 +1,8 @@
 // Capture by an AF_PACKET TPACKET_V2 ring. V2, not V3: V3's block timeout costs milliseconds.
 //
-// A slot holds one frame of the interface's MTU, with room for two VLAN tags; a longer frame arrives clipped.
+// A slot holds one frame of the interface's MTU, with room for two VLAN tags; a longer frame arrives clipped. With virtio
+// headers it holds any TCP super-packet, and each frame comes with its struct virtio_net_hdr right in front of it
+// (CapturedFrame::prefix_bytes), which counts the tag that the kernel stripped as part of the frame.
 // When all slots are taken the kernel drops what comes and counts it (lost()). The ring survives its device
 // being down; when the device is deleted, wait() throws.
 #pragma once
@@ -17,6 +19,7 @@ struct PacketRingOptions {
   unsigned mtu = 1500;  // bytes after the Ethernet header
   unsigned slots =
       16'384;  // rounded up to fill whole blocks of memory; fewer where they would need over kMaxRingBytes
+  bool virtio_header = false;
 };
 
 inline constexpr std::size_t kMaxRingBytes = 64 * 1024 * 1024;

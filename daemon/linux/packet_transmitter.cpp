@@ -1,16 +1,20 @@
 #include "linux/packet_transmitter.hpp"
 
+#include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <time.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <optional>
 #include <vector>
 
 #include "linux/file_descriptor.hpp"
 #include "linux/system_call.hpp"
+#include "linux/virtio_header.hpp"
 
 namespace headgate {
 
@@ -21,13 +25,13 @@ constexpr std::size_t kPartsMax = 4096;        // of all messages of a call; mor
 constexpr int kSendBuffer = 16 * 1024 * 1024;  // large, so that the qdisc's limit is the one that counts
 constexpr Duration kPause = std::chrono::microseconds(50);  // between two tries at a full qdisc
 
-FileDescriptor open_send_socket(const PacketTransmitterOptions& options) {
+FileDescriptor open_send_socket(const PacketTransmitterOptions& options, int interface_index) {
   // Protocol 0: receives nothing.
   FileDescriptor descriptor(check_system_call("open a packet socket (needs CAP_NET_RAW)",
                                               socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0)));
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
-  address.sll_ifindex = options.interface_index;
+  address.sll_ifindex = interface_index;
   check_system_call("bind the packet socket to its interface",
                     bind(descriptor.get(), reinterpret_cast<sockaddr*>(&address), sizeof address));
   check_system_call("mark what is sent (needs CAP_NET_ADMIN)",
@@ -35,7 +39,44 @@ FileDescriptor open_send_socket(const PacketTransmitterOptions& options) {
   check_system_call(
       "enlarge the send buffer (needs CAP_NET_ADMIN)",
       setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDBUFFORCE, &kSendBuffer, sizeof kSendBuffer));
+  if (options.virtio_header) {
+    const int on = 1;
+    check_system_call("send virtio headers",
+                      setsockopt(descriptor.get(), SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on));
+  }
   return descriptor;
+}
+
+// The first bytes of a message, zeros where it is shorter.
+template <std::size_t size>
+std::array<std::uint8_t, size> start_of(const msghdr& message) {
+  std::array<std::uint8_t, size> start{};
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < message.msg_iovlen && used < size; ++i) {
+    const std::size_t bytes = std::min(size - used, message.msg_iov[i].iov_len);
+    std::memcpy(start.data() + used, message.msg_iov[i].iov_base, bytes);
+    used += bytes;
+  }
+  return start;
+}
+
+std::size_t length_of(const msghdr& message) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < message.msg_iovlen; ++i) bytes += message.msg_iov[i].iov_len;
+  return bytes;
+}
+
+// Whether the MTU is kept by what stands behind one or two tags.
+bool fits_behind_its_tags(const msghdr& message, std::size_t prefix, unsigned mtu) {
+  constexpr std::size_t kTypeAt = 2 * ETH_ALEN;
+  constexpr std::size_t kTagBytes = 4;
+  const auto start = start_of<sizeof(VirtioHeader) + kTypeAt + 2 * kTagBytes>(message);
+  std::size_t tags = 0;
+  for (std::size_t at = prefix + kTypeAt; tags < 2; at += kTagBytes, ++tags) {
+    const unsigned type = start[at] << 8U | start[at + 1];
+    if (type != ETH_P_8021Q && type != ETH_P_8021AD) break;
+  }
+  return tags > 0 && length_of(message) <= prefix + ETH_HLEN + tags * kTagBytes + mtu;
 }
 
 Duration monotonic_now() {
@@ -74,14 +115,24 @@ class Patience {
 }  // namespace
 
 struct PacketTransmitter::State {
-  explicit State(const PacketTransmitterOptions& options) : socket(open_send_socket(options)) {}
+  explicit State(const PacketTransmitterOptions& options)
+      : prefix_bytes(options.virtio_header ? sizeof(VirtioHeader) : 0),
+        mtu(options.mtu),
+        socket(open_send_socket(options, options.interface_index)) {
+    if (options.detour_index != 0) detour = open_send_socket(options, options.detour_index);
+  }
 
   // Describes as many of the frames as fit into one call, at least one. Returns how many.
   std::size_t gather(std::span<const OutgoingFrame> frames);
   // Sends the first `count` of what was gathered, and says for each in `sent` whether it was.
   void send_gathered(std::size_t count, std::span<bool> sent, Patience& patience);
 
+  bool send_by_detour(const msghdr& message) const;
+
+  std::size_t prefix_bytes;
+  unsigned mtu;
   FileDescriptor socket;
+  FileDescriptor detour;
   std::vector<mmsghdr> messages = std::vector<mmsghdr>(kMessagesMax);
   std::vector<iovec> parts = std::vector<iovec>(kPartsMax);
 };
@@ -110,11 +161,21 @@ void PacketTransmitter::State::send_gathered(std::size_t count, std::span<bool> 
       continue;
     }
     if (errno == EINTR) continue;
+    if (errno == EMSGSIZE) {
+      sent[done] = send_by_detour(messages[done].msg_hdr);
+      ++done;
+      continue;
+    }
     const bool buffer_is_full = errno == EAGAIN;
     const bool worth_a_retry = buffer_is_full || errno == ENOBUFS;
     if (worth_a_retry && patience.wait_for_space(socket.get(), buffer_is_full)) continue;
     sent[done++] = false;  // this one cannot be sent; the next may
   }
+}
+
+bool PacketTransmitter::State::send_by_detour(const msghdr& message) const {
+  return detour && fits_behind_its_tags(message, prefix_bytes, mtu) &&
+         sendmsg(detour.get(), &message, MSG_DONTWAIT) >= 0;
 }
 
 PacketTransmitter::PacketTransmitter(const PacketTransmitterOptions& options)

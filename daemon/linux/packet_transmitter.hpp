@@ -3,6 +3,9 @@
 // Through the interface's qdisc, or around it. Drain thread. Allocates nothing after construction. When the
 // socket buffer or the qdisc is full, send() waits for at most kRetry in all, then gives up what does not get
 // through.
+//
+// The kernel takes no frame from a packet socket that is longer than the MTU by more than one 802.1Q tag, though VLAN
+// devices send them. Such a frame takes a detour: sent on the capture device, a program sends it out of the interface.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +19,9 @@ struct PacketTransmitterOptions {
   int interface_index = 0;
   std::uint32_t mark = 0;
   bool qdisc_bypass = false;
+  bool virtio_header = false;  // each frame begins with a struct virtio_net_hdr
+  int detour_index = 0;        // TrafficDivert::capture_index(); 0: no detour
+  unsigned mtu = 1500;         // of the interface; only matters for the detour
 };
 
 class PacketTransmitter : public PacketSink {

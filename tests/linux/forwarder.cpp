@@ -14,18 +14,21 @@ namespace {
 constexpr std::size_t kBatch = 64;
 constexpr std::size_t kAddressBytes = 12;
 
-// A frame in its parts, with the tag that the kernel stripped.
+// A frame in its parts, behind its virtio header if it has one, with the tag that the kernel stripped.
 struct Parts {
   explicit Parts(const CapturedFrame& captured) {
+    const std::span frame(captured.frame.data() - captured.prefix_bytes,
+                          captured.frame.size() + captured.prefix_bytes);
     if (captured.vlan_tpid == 0) {
-      parts[count++] = captured.frame;
+      parts[count++] = frame;
       return;
     }
+    const std::size_t tag_at = captured.prefix_bytes + kAddressBytes;
     const std::array<std::uint16_t, 2> fields{htons(captured.vlan_tpid), htons(captured.vlan_tci)};
     std::memcpy(tag.data(), fields.data(), tag.size());
-    parts[count++] = captured.frame.first(kAddressBytes);
+    parts[count++] = frame.first(tag_at);
     parts[count++] = tag;
-    parts[count++] = captured.frame.subspan(kAddressBytes);
+    parts[count++] = frame.subspan(tag_at);
   }
 
   std::array<std::byte, 4> tag{};
@@ -35,11 +38,15 @@ struct Parts {
 
 }  // namespace
 
-Forwarder::Forwarder(TrafficDivert& divert, Observer observe)
+Forwarder::Forwarder(TrafficDivert& divert, Observer observe, bool virtio_header)
     : divert_(divert),
       observe_(std::move(observe)),
-      ring_({.interface_index = divert.capture_index(), .mtu = divert.mtu()}),
-      transmitter_({.interface_index = divert.transmit_index(), .mark = kMark}),
+      ring_({.interface_index = divert.capture_index(), .mtu = divert.mtu(), .virtio_header = virtio_header}),
+      transmitter_({.interface_index = divert.transmit_index(),
+                    .mark = kMark,
+                    .virtio_header = virtio_header,
+                    .detour_index = divert.capture_index(),
+                    .mtu = divert.transmit_mtu()}),
       thread_([this] { run(); }) {}
 
 Forwarder::~Forwarder() {

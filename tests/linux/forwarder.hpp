@@ -19,7 +19,7 @@ class Forwarder {
   static constexpr std::uint32_t kMark = 0x68670000;
 
   // `observe` is called in the forwarder's thread for each frame.
-  explicit Forwarder(TrafficDivert& divert, Observer observe = nullptr);
+  explicit Forwarder(TrafficDivert& divert, Observer observe = nullptr, bool virtio_header = false);
   ~Forwarder();
 
   std::uint64_t captured() const { return captured_; }  // counted before they are sent on

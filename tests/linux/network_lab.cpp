@@ -182,7 +182,7 @@ void RawPort::send(const Frame& frame) {
 
 std::optional<Frame> RawPort::receive(Duration patience) {
   if (!readable(socket_.get(), patience)) return std::nullopt;
-  Frame frame(65'536);
+  Frame frame(ETH_HLEN + 2 * 4 + 65'535);
   alignas(cmsghdr) std::array<char, 128> control{};
   iovec part{.iov_base = frame.data(), .iov_len = frame.size()};
   msghdr message{};

@@ -62,12 +62,14 @@ bool is_tcp_over_ipv4(std::span<const std::byte> frame) {
   return starts_packet(frame, {.protocol = ETH_P_IP, .next_at = 9, .next = IPPROTO_TCP});
 }
 
-std::uint16_t tcp_checksum_error(std::span<const std::byte> frame) {
+std::uint16_t tcp_pseudo_header_sum(std::span<const std::byte> frame) {
   const auto addresses = frame.subspan(14 + 12, 8);
-  const auto segment = frame.subspan(14 + 20);
-  const std::uint16_t addresses_sum =
-      internet_checksum(addresses, IPPROTO_TCP + static_cast<std::uint32_t>(segment.size()));
-  return internet_checksum(segment, static_cast<std::uint16_t>(~addresses_sum));
+  const auto segment_bytes = static_cast<std::uint32_t>(frame.size() - 14 - 20);
+  return static_cast<std::uint16_t>(~internet_checksum(addresses, IPPROTO_TCP + segment_bytes));
+}
+
+std::uint16_t tcp_checksum_error(std::span<const std::byte> frame) {
+  return internet_checksum(frame.subspan(14 + 20), tcp_pseudo_header_sum(frame));
 }
 
 std::string test_data(std::size_t bytes) {

@@ -21,6 +21,9 @@ bool is_tcp_over_ipv4(std::span<const std::byte> frame);
 // Of TCP over IPv4 without options; 0 where it is right.
 std::uint16_t tcp_checksum_error(std::span<const std::byte> frame);
 
+// The sum that a sender leaves in the checksum field when somebody later is to complete it: of TCP over IPv4 without options.
+std::uint16_t tcp_pseudo_header_sum(std::span<const std::byte> frame);
+
 // Bytes that do not repeat soon.
 std::string test_data(std::size_t bytes);
 
