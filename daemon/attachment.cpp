@@ -36,18 +36,18 @@ Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
                             .direction = shape.direction,
                             .method = daemon.divert,
                             .mark = daemon.mark,
-                            .divert_control = takes_control(shape),
+.divert_control = takes_control(shape),
                             .forward_to = shape.forward_to,
                             .whole_super_packets = shape.segmentation == Segmentation::whole}),
-      ring_(PacketRingOptions{.interface_index = divert_.capture_index(), .mtu = divert_.mtu()}),
+      source_(open_capture(shape.capture, divert_.capture_index(), divert_.mtu())),
       transmitter_(PacketTransmitterOptions{.interface_index = divert_.transmit_index(),
                                             .mark = daemon.mark,
                                             .qdisc_bypass = shape.qdisc_bypass,
                                             .detour_index = divert_.capture_index(),
                                             .mtu = divert_.transmit_mtu()}),
-      hand_off_(ring_.slots() + kEntriesThatAreNoPackets),
-      drain_loop_(hand_off_, ring_, transmitter_, waiter_, clock_, shaper, classifier),
-      capture_loop_(ring_, hand_off_, waiter_, divert_, drain_loop_.health(), clock_, classifier) {
+      hand_off_(source_->slots() + kEntriesThatAreNoPackets),
+      drain_loop_(hand_off_, *source_, transmitter_, waiter_, clock_, shaper, classifier),
+      capture_loop_(*source_, hand_off_, waiter_, divert_, drain_loop_.health(), clock_, classifier) {
   for (const std::string& line : divert_.swept()) log_("found after a dead daemon: " + line);
 }
 
@@ -113,7 +113,7 @@ void Attachment::reconfigure(const ShapeConfig& shape, std::shared_ptr<const Cla
 bool Attachment::check_progress() {
   const Instant now = clock_.now();
   // A packet that was diverted but lost on its way leaves the dead-man switch armed with nobody to reset it.
-  if (divert_.unread_for(now) > DrainHealth::kPatience) ring_.interrupt();
+  if (divert_.unread_for(now) > DrainHealth::kPatience) source_->interrupt();
   const std::size_t consumed = hand_off_.consumed();
   const bool moves = consumed != last_consumed_ || consumed == hand_off_.published();
   last_consumed_ = consumed;

@@ -13,7 +13,7 @@
 #include "core/classifier.hpp"
 #include "core/shaper.hpp"
 #include "headgate/config.hpp"
-#include "linux/packet_ring.hpp"
+#include "linux/capture_source.hpp"
 #include "linux/packet_transmitter.hpp"
 #include "linux/timer_waiter.hpp"
 #include "linux/traffic_divert.hpp"
@@ -59,7 +59,7 @@ class Attachment {
 
   bool diverting() const { return divert_.attached(); }
   const TrafficDivert& divert() const { return divert_; }
-  std::uint64_t lost_ring() const { return ring_.lost(); }
+  std::uint64_t lost_ring() const { return source_->lost(); }
 
  private:
   void capture();
@@ -68,7 +68,7 @@ class Attachment {
   const std::string title_;
   const Log log_;
   TrafficDivert divert_;
-  PacketRing ring_;
+  std::unique_ptr<CaptureSource> source_;
   PacketTransmitter transmitter_;
   MonotonicClock clock_;
   TimerWaiter waiter_;

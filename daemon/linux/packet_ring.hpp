@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "pipeline/packet_io.hpp"
+#include "linux/capture_source.hpp"
 
 namespace headgate {
 
@@ -24,7 +24,7 @@ struct PacketRingOptions {
 
 inline constexpr std::size_t kMaxRingBytes = 64 * 1024 * 1024;
 
-class PacketRing : public PacketSource {
+class PacketRing : public CaptureSource {
  public:
   explicit PacketRing(const PacketRingOptions& options);  // throws std::system_error
   ~PacketRing() override;
@@ -37,8 +37,7 @@ class PacketRing : public PacketSource {
 
   bool empty() const;  // capture thread: no frame waits to be received
 
-  // Any thread. Packets that found the ring full since construction (tp_drops accumulated).
-  std::uint64_t lost() const;
+  std::uint64_t lost() const override;  // packets that found the ring full (tp_drops accumulated)
 
  private:
   struct State;

@@ -1,0 +1,218 @@
+#include "linux/pcap_source.hpp"
+
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <pcap/pcap.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "linux/file_descriptor.hpp"
+#include "linux/system_call.hpp"
+
+namespace headgate {
+
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kEthernetHeader = 14;
+constexpr std::size_t kTags = 2 * 4;
+
+// While all slots are out there is nothing to poll for: the naps between two looks start with the first and
+// double up to the second.
+constexpr Duration kShortestNap = std::chrono::microseconds(20);
+constexpr Duration kLongestNap = std::chrono::milliseconds(1);
+
+struct CloseCapture {
+  void operator()(pcap_t* capture) const { pcap_close(capture); }
+};
+using Capture = std::unique_ptr<pcap_t, CloseCapture>;
+
+std::size_t slot_bytes(unsigned mtu) {
+  return (kEthernetHeader + kTags + mtu + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
+
+std::uint32_t slot_count(const PcapSourceOptions& options) {
+  const std::size_t most = std::max<std::size_t>(1, kMaxPcapSlotBytes / slot_bytes(options.mtu));
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(options.slots, 1, most));
+}
+
+std::string device_name(int interface_index) {
+  std::array<char, IF_NAMESIZE> name{};
+  if (if_indextoname(static_cast<unsigned>(interface_index), name.data()) == nullptr)
+    check_system_call("find the device to capture from", -1);
+  return name.data();
+}
+
+// Negative results of libpcap are errors, positive ones warnings.
+void check_capture(pcap_t* capture, const std::string& attempt, int result) {
+  if (result >= 0) return;
+  const std::string why = pcap_geterr(capture);
+  throw std::runtime_error(attempt + ": " + (why.empty() ? pcap_statustostr(result) : why));
+}
+
+Capture open_capture_of(const std::string& device, std::size_t longest_frame) {
+  std::array<char, PCAP_ERRBUF_SIZE> error{};
+  Capture capture(pcap_create(device.c_str(), error.data()));
+  if (!capture) throw std::runtime_error("capture from " + device + ": " + error.data());
+  pcap_set_snaplen(capture.get(), static_cast<int>(longest_frame));
+  pcap_set_immediate_mode(capture.get(), 1);
+  pcap_set_buffer_size(capture.get(), static_cast<int>(kPcapBufferBytes));
+  check_capture(capture.get(), "capture from " + device + " (needs CAP_NET_RAW)",
+                pcap_activate(capture.get()));
+  check_capture(capture.get(), "capture from " + device + ": select incoming packets",
+                pcap_setdirection(capture.get(), PCAP_D_IN));
+  if (pcap_setnonblock(capture.get(), 1, error.data()) < 0)
+    throw std::runtime_error("capture from " + device + ": " + error.data());
+  // libpcap would only pass over them after they have taken room in its buffer.
+  const int on = 1;
+  check_system_call("ignore outgoing packets", setsockopt(pcap_get_selectable_fd(capture.get()), SOL_PACKET,
+                                                          PACKET_IGNORE_OUTGOING, &on, sizeof on));
+  return capture;
+}
+
+}  // namespace
+
+struct PcapSource::State {
+  explicit State(const PcapSourceOptions& options)
+      : bytes_per_slot(slot_bytes(options.mtu)),
+        slots(slot_count(options)),
+        memory(bytes_per_slot * slots),
+        event(check_system_call("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
+        capture(open_capture_of(device_name(options.interface_index), bytes_per_slot)),
+        descriptor(pcap_get_selectable_fd(capture.get())) {}
+
+  std::uint64_t free_slots() {
+    if (received - given_back_seen == slots) given_back_seen = given_back.load(std::memory_order_acquire);
+    return slots - (received - given_back_seen);
+  }
+
+  bool take_interrupt() const {
+    std::uint64_t interrupts = 0;
+    return read(event.get(), &interrupts, sizeof interrupts) > 0;
+  }
+
+  void copy(const pcap_pkthdr& header, const std::byte* bytes);
+  void look_for_device();
+
+  const std::size_t bytes_per_slot;
+  const std::uint32_t slots;
+  std::vector<std::byte> memory;
+  FileDescriptor event;  // written by interrupt()
+  Capture capture;
+  const int descriptor;  // libpcap's, for poll
+
+  // Capture thread.
+  std::span<CapturedFrame> room;      // where copy() describes the next frame
+  std::uint32_t next = 0;             // slot that it fills
+  std::uint64_t received = 0;         // frames
+  std::uint64_t given_back_seen = 0;  // `given_back` as last looked at
+  bool gone = false;
+
+  // Drain thread writes. Slots come back in order, so their number tells which are free.
+  alignas(kCacheLine) std::atomic<std::uint64_t> given_back{0};  // frames
+
+  // Whoever asks for lost(): libpcap adds up without a lock. The capture thread never takes it.
+  alignas(kCacheLine) std::mutex statistics_mutex;
+  std::uint64_t lost = 0;
+  std::uint32_t lost_seen = 0;  // libpcap's counter, which wraps
+};
+
+void PcapSource::State::copy(const pcap_pkthdr& header, const std::byte* bytes) {
+  const std::size_t length = std::min<std::size_t>(header.caplen, bytes_per_slot);
+  std::byte* const slot = &memory[next * bytes_per_slot];
+  std::memcpy(slot, bytes, length);
+  room.front() = {.frame = {slot, length}, .wire_length = header.len, .slot = next};
+  room = room.subspan(1);
+  next = next + 1 == slots ? 0 : next + 1;
+  ++received;
+}
+
+// Called when libpcap or the socket has an error. A device that is down is none for us: the kernel goes on when
+// it is up again. A deleted device leaves the socket bound to no interface.
+void PcapSource::State::look_for_device() {
+  int error = 0;
+  socklen_t length = sizeof error;
+  getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length);  // clears it
+  sockaddr_ll address{};
+  length = sizeof address;
+  check_system_call("getsockname", getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length));
+  if (address.sll_ifindex <= 0) gone = true;
+}
+
+PcapSource::PcapSource(const PcapSourceOptions& options) : state_(std::make_unique<State>(options)) {}
+
+PcapSource::~PcapSource() = default;
+
+std::size_t PcapSource::receive(std::span<CapturedFrame> out) {
+  State& state = *state_;
+  const std::size_t limit = std::min<std::uint64_t>(out.size(), state.free_slots());
+  if (limit == 0) return 0;
+  state.room = out.first(limit);
+  const auto copy = [](u_char* user, const pcap_pkthdr* header, const u_char* bytes) {
+    reinterpret_cast<State*>(user)->copy(*header, reinterpret_cast<const std::byte*>(bytes));
+  };
+  const int result = pcap_dispatch(state.capture.get(), static_cast<int>(limit), copy,
+                                   reinterpret_cast<u_char*>(state_.get()));
+  if (result < 0) state.look_for_device();
+  return limit - state.room.size();
+}
+
+void PcapSource::give_back(std::span<const std::uint32_t> slots) {
+  state_->given_back.store(state_->given_back.load(std::memory_order_relaxed) + slots.size(),
+                           std::memory_order_release);
+}
+
+void PcapSource::wait(std::optional<Duration> timeout) {
+  using SteadyClock = std::chrono::steady_clock;
+  State& state = *state_;
+  const auto deadline = timeout ? SteadyClock::now() + *timeout : SteadyClock::time_point::max();
+  Duration nap = kShortestNap;
+  for (;;) {
+    const bool has_room = state.free_slots() > 0;
+    const Duration left = std::max(Duration::zero(), Duration(deadline - SteadyClock::now()));
+    const Duration longest = has_room ? left : std::min(nap, left);
+    const Duration limit = state.gone && has_room ? Duration::zero() : longest;
+    nap = std::min(2 * nap, kLongestNap);
+    const timespec time{.tv_sec = limit.count() / 1'000'000'000, .tv_nsec = limit.count() % 1'000'000'000};
+    std::array<pollfd, 2> descriptors{{{.fd = state.event.get(), .events = POLLIN, .revents = 0},
+                                       {.fd = state.descriptor, .events = POLLIN, .revents = 0}}};
+    const int ready = ppoll(descriptors.data(), has_room ? 2 : 1, &time, nullptr);
+    if (ready < 0 && errno != EINTR) check_system_call("wait for packets", ready);
+    if (ready < 0 || state.take_interrupt() || (descriptors[1].revents & POLLIN) != 0) return;
+    if ((descriptors[1].revents & POLLERR) != 0) state.look_for_device();
+    if (state.gone && has_room)
+      throw std::system_error(ENODEV, std::system_category(), "the capture device was deleted");
+    if (SteadyClock::now() >= deadline) return;
+  }
+}
+
+void PcapSource::interrupt() {
+  const std::uint64_t one = 1;
+  // Fails only when the counter is full, and then the interrupt is pending already.
+  [[maybe_unused]] const ssize_t written = write(state_->event.get(), &one, sizeof one);
+}
+
+std::size_t PcapSource::slots() const {
+  return state_->slots;
+}
+
+std::uint64_t PcapSource::lost() const {
+  const std::lock_guard lock(state_->statistics_mutex);
+  pcap_stat statistics{};
+  if (pcap_stats(state_->capture.get(), &statistics) == 0)
+    state_->lost += std::uint32_t{statistics.ps_drop - std::exchange(state_->lost_seen, statistics.ps_drop)};
+  return state_->lost;
+}
+
+}  // namespace headgate

@@ -1,0 +1,44 @@
+// Capture by live libpcap, for interfaces where the packet ring cannot serve.
+//
+// libpcap lends a frame only until the next one is read, so each is copied to a slot of our own. A slot holds one
+// frame of the interface's MTU with room for two VLAN tags; a longer frame arrives clipped. libpcap puts a tag
+// that the kernel stripped back into the frame: vlan_tpid is always 0. When all slots are taken nothing is read, and
+// the kernel drops what finds libpcap's buffer full and counts it (lost()). The source survives its device being
+// down; when the device is deleted, wait() throws.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "linux/capture_source.hpp"
+
+namespace headgate {
+
+struct PcapSourceOptions {
+  int interface_index = 0;
+  unsigned mtu = 1500;      // bytes after the Ethernet header
+  unsigned slots = 16'384;  // fewer where they would need over kMaxPcapSlotBytes
+};
+
+// Together as much as the packet ring may have.
+inline constexpr std::size_t kMaxPcapSlotBytes = 32 * 1024 * 1024;
+inline constexpr std::size_t kPcapBufferBytes = 32 * 1024 * 1024;  // libpcap's
+
+class PcapSource : public CaptureSource {
+ public:
+  explicit PcapSource(const PcapSourceOptions& options);  // throws std::system_error, std::runtime_error
+  ~PcapSource() override;
+
+  std::size_t receive(std::span<CapturedFrame> out) override;
+  void wait(std::optional<Duration> timeout) override;
+  void interrupt() override;
+  void give_back(std::span<const std::uint32_t> slots) override;
+  std::size_t slots() const override;
+  std::uint64_t lost() const override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace headgate
