@@ -21,6 +21,10 @@ bool takes_control(const ShapeConfig& shape) {
                      [](const ClassConfig& one) { return one.control; });
 }
 
+bool keeps_super_packets(const ShapeConfig& shape) {
+  return shape.segmentation == Segmentation::whole;
+}
+
 }  // namespace
 
 std::string title_of(const ShapeConfig& shape) {
@@ -29,22 +33,27 @@ std::string title_of(const ShapeConfig& shape) {
 }
 
 Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
-                       std::shared_ptr<const Classifier> classifier, Shaper& shaper, Log log)
+                       std::shared_ptr<const Classifier> classifier, Shaper& shaper, PacketTaps& taps,
+                       Log log)
     : title_(title_of(shape)),
       log_(std::move(log)),
       divert_(DivertOptions{.interface = shape.interface,
                             .direction = shape.direction,
                             .method = daemon.divert,
                             .mark = daemon.mark,
-.divert_control = takes_control(shape),
+                            .divert_control = takes_control(shape),
                             .forward_to = shape.forward_to,
-                            .whole_super_packets = shape.segmentation == Segmentation::whole}),
-      source_(open_capture(shape.capture, divert_.capture_index(), divert_.mtu())),
+                            .whole_super_packets = keeps_super_packets(shape)}),
+      source_(open_capture(shape.capture, CaptureOptions{.interface_index = divert_.capture_index(),
+                                                         .mtu = divert_.mtu(),
+                                                         .virtio_header = keeps_super_packets(shape)})),
       transmitter_(PacketTransmitterOptions{.interface_index = divert_.transmit_index(),
                                             .mark = daemon.mark,
                                             .qdisc_bypass = shape.qdisc_bypass,
+                                            .virtio_header = keeps_super_packets(shape),
                                             .detour_index = divert_.capture_index(),
                                             .mtu = divert_.transmit_mtu()}),
+      taps_(taps),
       hand_off_(source_->slots() + kEntriesThatAreNoPackets),
       drain_loop_(hand_off_, *source_, transmitter_, waiter_, clock_, shaper, classifier),
       capture_loop_(*source_, hand_off_, waiter_, divert_, drain_loop_.health(), clock_, classifier) {
@@ -56,6 +65,7 @@ Attachment::~Attachment() {
 }
 
 void Attachment::start() {
+  observe_taps();
   drain_thread_ = std::thread([this] { drain(); });
   capture_thread_ = std::thread([this] { capture(); });
   divert_.attach();
@@ -118,6 +128,17 @@ bool Attachment::check_progress() {
   const bool moves = consumed != last_consumed_ || consumed == hand_off_.published();
   last_consumed_ = consumed;
   return moves && !drain_loop_.health().overdue(now);
+}
+
+bool Attachment::change_taps(std::function<void(PacketTaps& taps)> change) {
+  return call([this, change = std::move(change)](Shaper&, PacketSink&, Instant) {
+    change(taps_);
+    observe_taps();
+  });
+}
+
+void Attachment::observe_taps() {
+  drain_loop_.observe(taps_.empty() ? nullptr : &taps_);
 }
 
 bool Attachment::call(DrainLoop::Request request) {

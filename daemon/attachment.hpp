@@ -27,8 +27,9 @@ class Attachment {
   using Log = std::function<void(const std::string& line)>;  // called by any thread
 
   // Throws a sentence for the administrator. `shaper` belongs to the drain thread from start() to stop().
+  // So do `taps`.
   Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
-             std::shared_ptr<const Classifier> classifier, Shaper& shaper, Log log);
+             std::shared_ptr<const Classifier> classifier, Shaper& shaper, PacketTaps& taps, Log log);
   ~Attachment();  // as stop(Queued::keep)
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
@@ -57,11 +58,15 @@ class Attachment {
   // Runs `request` in the drain thread; see DrainLoop::call().
   bool call(DrainLoop::Request request);
 
+  // Runs `change` in the drain thread, which shows the packets to whatever taps there are then. As call().
+  bool change_taps(std::function<void(PacketTaps& taps)> change);
+
   bool diverting() const { return divert_.attached(); }
   const TrafficDivert& divert() const { return divert_; }
   std::uint64_t lost_ring() const { return source_->lost(); }
 
  private:
+  void observe_taps();
   void capture();
   void drain();
 
@@ -70,6 +75,7 @@ class Attachment {
   TrafficDivert divert_;
   std::unique_ptr<CaptureSource> source_;
   PacketTransmitter transmitter_;
+  PacketTaps& taps_;
   MonotonicClock clock_;
   TimerWaiter waiter_;
   HandOff hand_off_;

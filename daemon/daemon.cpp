@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <ctime>
 #include <system_error>
 #include <utility>
 
 #include "config/config_file.hpp"
+#include "config/quantity_text.hpp"
 #include "log.hpp"
 
 namespace headgate {
@@ -40,6 +42,21 @@ FileDescriptor open_ticker() {
   period.it_interval.tv_sec = period.it_value.tv_sec = kTick.count();
   checked("timerfd_settime", timerfd_settime(ticker.get(), 0, &period, nullptr));
   return ticker;
+}
+
+// What turns the kernel's monotonic time into the time since 1970, as of now.
+Duration monotonic_to_real_time() {
+  timespec real{};
+  clock_gettime(CLOCK_REALTIME, &real);
+  const Duration since_1970 = std::chrono::seconds(real.tv_sec) + Duration(real.tv_nsec);
+  return since_1970 - MonotonicClock().now().time_since_epoch();
+}
+
+ControlReply to_control_reply(Reply reply) {
+  ControlReply result(std::move(reply.line));
+  if (reply.stream)
+    result.stream = [stream = std::move(reply.stream)](std::string& out) { return stream->read(out); };
+  return result;
 }
 
 bool same_shape(const ShapeConfig& a, const ShapeConfig& b) {
@@ -79,8 +96,9 @@ ShapeConfig with_fixed_settings_of(const ShapeConfig& now, ShapeConfig next) {
 Daemon::Daemon(Config config, CommandLine command_line)
     : config_(std::move(config)), command_line_(std::move(command_line)), started_(MonotonicClock().now()) {
   // First, so that a second daemon on the same socket is refused before it touches any device.
-  control_socket_.emplace(config_.daemon.control,
-                          [this](std::string_view line) { return handle_request(line, *this); });
+  control_socket_.emplace(config_.daemon.control, [this](std::string_view line) {
+    return to_control_reply(handle_request(line, *this));
+  });
   signals_ = open_signals();
   ticker_ = open_ticker();
   events_ = FileDescriptor(checked("epoll_create1", epoll_create1(EPOLL_CLOEXEC)));
@@ -109,6 +127,7 @@ void Daemon::run() {
   service_manager_.stopping("sending what is queued");
   log_info("stopping: what is queued is sent");
   for (const auto& shape : shapes_) shape->stop();
+  control_socket_->dispatch();  // what captures still have for their clients
   shapes_.clear();
   control_socket_.reset();
 }
@@ -180,8 +199,12 @@ std::string Daemon::status_line() const {
 }
 
 Shape* Daemon::find(const ShapeConfig& config) const {
-  const auto found = std::find_if(shapes_.begin(), shapes_.end(), [&config](const auto& shape) {
-    return same_shape(shape->config(), config);
+  return find(config.interface, config.direction);
+}
+
+Shape* Daemon::find(const std::string& interface, Direction direction) const {
+  const auto found = std::find_if(shapes_.begin(), shapes_.end(), [&](const auto& shape) {
+    return shape->config().interface == interface && shape->config().direction == direction;
   });
   return found == shapes_.end() ? nullptr : found->get();
 }
@@ -197,16 +220,36 @@ DaemonStatus Daemon::status() {
 }
 
 std::optional<std::vector<FlowStatistics>> Daemon::flows(const FlowsQuery& query) {
-  ShapeConfig wanted;
-  wanted.interface = query.interface;
-  wanted.direction = query.direction;
-  Shape* shape = find(wanted);
+  Shape* shape = find(query.interface, query.direction);
   if (shape == nullptr) return std::nullopt;
   const auto& classes = shape->config().classes;
   const auto found = std::find_if(classes.begin(), classes.end(),
                                   [&query](const ClassConfig& one) { return one.name == query.class_name; });
   if (found == classes.end()) return std::nullopt;
   return shape->largest_flows(static_cast<ClassIndex>(found - classes.begin()), query.limit);
+}
+
+CaptureResult Daemon::capture(const CaptureQuery& query) {
+  CaptureResult result;
+  std::size_t running = 0;
+  for (const auto& each : shapes_) running += each->captures();
+  Shape* shape = find(query.interface, query.direction);
+  if (shape == nullptr) {
+    result.refusal = "no such shape";
+  } else if (running >= PacketTaps::kMost) {
+    result.refusal = std::to_string(running) + " captures run already, end one of them first";
+  } else {
+    try {
+      const auto tap = std::make_shared<PacketTap>(query.class_name, query.events);
+      shape->capture(tap);
+      const std::string class_name =
+          query.interface + "/" + std::string(to_text(query.direction)) + "/" + query.class_name;
+      result.stream = std::make_shared<CaptureStream>(tap, class_name, monotonic_to_real_time());
+    } catch (const std::exception& error) {
+      result.refusal = error.what();
+    }
+  }
+  return result;
 }
 
 ReloadResult Daemon::reload() {

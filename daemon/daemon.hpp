@@ -32,6 +32,7 @@ class Daemon : public DaemonControl {
   DaemonStatus status() override;
   std::optional<std::vector<FlowStatistics>> flows(const FlowsQuery& query) override;
   ReloadResult reload() override;
+  CaptureResult capture(const CaptureQuery& query) override;
 
  private:
   using Shapes = std::vector<std::unique_ptr<Shape>>;
@@ -42,6 +43,7 @@ class Daemon : public DaemonControl {
   void tick();
   std::string status_line() const;
   Shape* find(const ShapeConfig& config) const;
+  Shape* find(const std::string& interface, Direction direction) const;
   std::unique_ptr<Shape> make_shape(const ShapeConfig& config) const;
   std::vector<std::string> apply(const Config& next);
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "config/match_expression.hpp"
+#include "pipeline/virtio_header.hpp"
 
 namespace headgate {
 
@@ -39,6 +40,11 @@ std::shared_ptr<const Classifier> make_classifier(const ShapeConfig& config, std
   return std::make_shared<const Classifier>(classes_of(config), std::move(matchers), hash_seed);
 }
 
+// A super-packet is kept with its virtio header in front.
+std::uint8_t frame_prefix_of(const ShapeConfig& config) {
+  return config.segmentation == Segmentation::whole ? sizeof(VirtioHeader) : 0;
+}
+
 }  // namespace
 
 Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, Attachment::Log log)
@@ -47,7 +53,10 @@ Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, Attachment::
       config_(config),
       hash_seed_(random_seed()),
       classifier_(make_classifier(config, hash_seed_)),
-      shaper_(ShaperLimits{.memory = daemon.memory, .max_flows = daemon.max_flows, .idle = daemon.idle},
+      shaper_(ShaperLimits{.memory = daemon.memory,
+                           .max_flows = daemon.max_flows,
+                           .frame_prefix = frame_prefix_of(config),
+                           .idle = daemon.idle},
               classes_of(config), clock_.now()) {}
 
 Shape::~Shape() {
@@ -71,6 +80,7 @@ void Shape::stop() {
   past_losses_ = losses();
   attachment_.reset();
   if (!config_.forward_to.empty()) TrafficDivert::remove_wire(config_.interface);
+  for (const auto& tap : captures_) tap->end();
   state_ = "stopped";
 }
 
@@ -90,7 +100,7 @@ void Shape::drop_queued() {
 }
 
 void Shape::attach() {
-  attachment_ = std::make_unique<Attachment>(daemon_, config_, classifier_, shaper_, log_);
+  attachment_ = std::make_unique<Attachment>(daemon_, config_, classifier_, shaper_, taps_, log_);
   try {
     attachment_->start();
   } catch (...) {
@@ -132,6 +142,7 @@ void Shape::reconfigure(const ShapeConfig& config) {
   if (attachment_) {
     attachment_->reconfigure(config, classifier);
   } else {
+    taps_.reconfigure(config.classes);
     shaper_.reconfigure(
         classifier->classes(), [&classifier](ArrivingPacket& packet) { classifier->classify(packet); },
         clock_.now());
@@ -196,7 +207,39 @@ void Shape::log_openings() {
 
 bool Shape::check_progress() {
   log_openings();
+  remove_closed_taps();
   return !attachment_ || attachment_->check_progress();
+}
+
+bool Shape::change_taps(std::function<void(PacketTaps& taps)> change) {
+  if (attachment_) return attachment_->change_taps(std::move(change));
+  change(taps_);
+  shaper_.observe_drops(taps_.empty() ? nullptr : &taps_);
+  return true;
+}
+
+void Shape::capture(const std::shared_ptr<PacketTap>& tap) {
+  remove_closed_taps();
+  const auto added = std::make_shared<bool>(false);
+  captures_.push_back(tap);
+  const bool answered = change_taps([added, tap, classifier = classifier_](PacketTaps& taps) mutable {
+    *added = taps.add(std::move(tap), classifier->classes());
+  });
+  if (answered && *added) return;
+  tap->close();
+  throw std::runtime_error(answered ? "there are as many captures of " + title() + " as there may be"
+                                    : "the drain thread of " + title() + " does not answer");
+}
+
+std::size_t Shape::captures() const {
+  return static_cast<std::size_t>(
+      std::count_if(captures_.begin(), captures_.end(), [](const auto& tap) { return !tap->closed(); }));
+}
+
+void Shape::remove_closed_taps() {
+  std::erase_if(captures_, [this](const auto& tap) {
+    return tap->closed() && change_taps([tap](PacketTaps& taps) { taps.remove(*tap); });
+  });
 }
 
 Shape::Losses Shape::losses() const {

@@ -58,10 +58,17 @@ class Shape {
   // The largest `limit` flows of a class, by packets sent, dropped and queued. Read in small steps.
   std::vector<FlowStatistics> largest_flows(ClassIndex class_index, std::size_t limit);
 
+  // What happens to the packets of the tap's class goes into the tap, until it is closed. It is ended when the class is
+  // no longer in force or the shape stops. Throws a sentence when that is not possible.
+  void capture(const std::shared_ptr<PacketTap>& tap);
+  std::size_t captures() const;  // that are not closed
+
  private:
   void attach();
   void drop_queued();
   std::string missing_interface() const;  // empty: all there
+  bool change_taps(std::function<void(PacketTaps& taps)> change);
+  void remove_closed_taps();
   void try_to_attach();
   void end_attachment(const std::string& reason);
   std::string why_not_intact(Netlink& netlink) const;
@@ -83,6 +90,7 @@ class Shape {
   const std::uint64_t hash_seed_;
   std::shared_ptr<const Classifier> classifier_;
   MonotonicClock clock_;
+  PacketTaps taps_;  // the drain thread's, like the shaper
   Shaper shaper_;
   std::unique_ptr<Attachment> attachment_;  // none: the host is open
   bool running_ = false;                    // between start() and stop()
@@ -90,6 +98,7 @@ class Shape {
   Losses past_losses_;
   std::uint64_t openings_logged_ = 0;
   bool open_switch_logged_ = false;
+  std::vector<std::shared_ptr<PacketTap>> captures_;  // holds the memory of taps_, so that it is freed here
   ShaperStatistics last_statistics_;
 };
 

@@ -51,6 +51,7 @@ struct Request {
   std::string command;
   std::string class_name;
   std::size_t limit = kDefaultFlowLimit;
+  PacketEventSet events{true, true, true};
 };
 
 Json parse_object(std::string_view line) {
@@ -90,6 +91,25 @@ std::size_t limit_member(const Json& value) {
                      {}};
 }
 
+RequestError bad_events() {
+  std::string message = "member \"events\" is not an array of one or more of:";
+  for (const std::string_view name : kPacketEventNames) message += " " + in_quotes(name);
+  return {kErrorBadRequest, message, {}};
+}
+
+PacketEventSet events_member(const Json& value) {
+  if (!value.is_array() || value.empty()) throw bad_events();
+  PacketEventSet events{};
+  for (const Json& item : value) {
+    const auto found = item.is_string() ? std::find(kPacketEventNames.begin(), kPacketEventNames.end(),
+                                                    item.get_ref<const std::string&>())
+                                        : kPacketEventNames.end();
+    if (found == kPacketEventNames.end()) throw bad_events();
+    events[static_cast<std::size_t>(found - kPacketEventNames.begin())] = true;
+  }
+  return events;
+}
+
 Request parse_request(std::string_view line) {
   const Json json = parse_object(line);
   Request request;
@@ -100,6 +120,8 @@ Request parse_request(std::string_view line) {
       request.class_name = string_member(name, value);
     } else if (name == "limit") {
       request.limit = limit_member(value);
+    } else if (name == "events") {
+      request.events = events_member(value);
     } else {
       throw RequestError{kErrorBadRequest, "unknown member " + in_quotes(name) + " in the request", {}};
     }
@@ -242,15 +264,45 @@ Json answer_flows(const Request& request, DaemonControl& daemon) {
   return reply;
 }
 
+// The trace follows the reply.
+Reply answer_capture(const Request& request, DaemonControl& daemon) {
+  const DaemonStatus status = daemon.status();
+  if (request.class_name.empty())
+    throw RequestError{kErrorBadRequest, "the request has no member \"class\"", {}};
+  const ClassPosition position = select_classes(status, request.class_name).front();
+  const ShapeStatistics& shape = status.shapes[position.shape];
+  CaptureResult result = daemon.capture({.interface = shape.interface,
+                                         .direction = shape.direction,
+                                         .class_name = shape.config.classes[position.index].name,
+                                         .events = request.events});
+  if (!result.stream) throw RequestError{kErrorRefused, "no capture: " + result.refusal, {}};
+  Json reply = status_reply(status);
+  reply["class"] = full_name(status, position);
+  reply["events"] = Json::array();
+  for (std::size_t i = 0; i < kPacketEventCount; ++i) {
+    if (request.events[i]) reply["events"].push_back(kPacketEventNames[i]);
+  }
+  reply["format"] = "pcapng";
+  return {reply_line(reply), std::move(result.stream)};
+}
+
+template <Json (*answer)(const Request&, DaemonControl&)>
+Reply line_of(const Request& request, DaemonControl& daemon) {
+  return {reply_line(answer(request, daemon)), nullptr};
+}
+
 struct Command {
   std::string_view name;
-  Json (*answer)(const Request&, DaemonControl&);
+  Reply (*answer)(const Request&, DaemonControl&);
 };
 
-constexpr Command kCommands[] = {
-    {"show", answer_show}, {"flows", answer_flows}, {"reload", answer_reload}, {"version", answer_version}};
+constexpr Command kCommands[] = {{"show", line_of<answer_show>},
+                                 {"flows", line_of<answer_flows>},
+                                 {"capture", answer_capture},
+                                 {"reload", line_of<answer_reload>},
+                                 {"version", line_of<answer_version>}};
 
-Json answer(const Request& request, DaemonControl& daemon) {
+Reply answer(const Request& request, DaemonControl& daemon) {
   std::vector<std::string_view> names;
   for (const Command& command : kCommands) {
     if (command.name == request.command) return command.answer(request, daemon);
@@ -263,13 +315,13 @@ Json answer(const Request& request, DaemonControl& daemon) {
 
 }  // namespace
 
-std::string handle_request(std::string_view line, DaemonControl& daemon) {
+Reply handle_request(std::string_view line, DaemonControl& daemon) {
   try {
-    return reply_line(answer(parse_request(line), daemon));
+    return answer(parse_request(line), daemon);
   } catch (const RequestError& error) {
-    return error_line(error);
+    return {error_line(error), nullptr};
   } catch (const std::exception& error) {
-    return error_line({kErrorInternal, error.what(), {}});
+    return {error_line({kErrorInternal, error.what(), {}}), nullptr};
   }
 }
 

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/config_file.hpp"
+#include "control/capture_stream.hpp"
+#include "headgate/packet_event.hpp"
 #include "headgate/statistics.hpp"
 
 namespace headgate {
@@ -27,6 +30,18 @@ struct FlowsQuery {
   std::size_t limit = 0;
 };
 
+struct CaptureQuery {
+  std::string interface;
+  Direction direction = Direction::egress;
+  std::string class_name;
+  PacketEventSet events{};
+};
+
+struct CaptureResult {
+  std::shared_ptr<CaptureStream> stream;  // null: refused
+  std::string refusal;                    // why
+};
+
 struct ReloadResult {
   bool ok = false;
   std::vector<std::string> messages;  // errors with their places, or what changed
@@ -40,9 +55,16 @@ class DaemonControl {
   // The largest `limit` flows by sent + queued + dropped packets. None: no such class.
   virtual std::optional<std::vector<FlowStatistics>> flows(const FlowsQuery& query) = 0;
   virtual ReloadResult reload() = 0;
+  // Runs until the stream is destroyed.
+  virtual CaptureResult capture(const CaptureQuery& query) = 0;
 };
 
-// Never throws for bad input: every line gets a reply. The reply ends with a newline.
-std::string handle_request(std::string_view line, DaemonControl& daemon);
+struct Reply {
+  std::string line;                       // ends with a newline
+  std::shared_ptr<CaptureStream> stream;  // what follows the line, if anything does
+};
+
+// Never throws for bad input: every line gets a reply.
+Reply handle_request(std::string_view line, DaemonControl& daemon);
 
 }  // namespace headgate

@@ -96,18 +96,21 @@ void Shaper::State::admit(const ArrivingPacket& packet, Instant now) {
   const FlowNumber flow = find_or_add_flow(packet, now);
   if (flow == kNoFlow) {
     shaped.counters.dropped_for(DropReason::flow_table_full) += charge;
+    show_drop(packet, DropReason::flow_table_full);
     return;
   }
   FlowRecord& record = flows[flow];
   record.last_used = now;
   if (!has_room(record, shaped, packet, now)) {
     shaped.counters.dropped_for(DropReason::queue_full) += charge;
+    show_drop(packet, DropReason::queue_full);
     record.dropped += charge;
     return;
   }
   const PacketHandle stored = store(record, packet);
   if (stored == kNoPacket) {
     shaped.counters.dropped_for(DropReason::pool_full) += charge;
+    show_drop(packet, DropReason::pool_full);
     record.dropped += charge;
     return;
   }
@@ -169,8 +172,8 @@ bool Shaper::State::has_room(FlowRecord& record, const ShapedClass& shaped, cons
 // When memory is short, the longest queue loses packets from its end: those that would have left last. The
 // packet that wants in is the one to go when its own queue is among the longest.
 PacketHandle Shaper::State::store(const FlowRecord& record, const ArrivingPacket& packet) {
-  const std::uint32_t needed =
-      PacketPool::chunks_for(frame_prefix + packet.frame.size() + (packet.vlan_tpid != 0 ? PacketPool::kTagBytes : 0));
+  const std::uint32_t needed = PacketPool::chunks_for(frame_prefix + packet.frame.size() +
+                                                      (packet.vlan_tpid != 0 ? PacketPool::kTagBytes : 0));
   while (pool.free_chunks() < needed) {
     const std::uint32_t own = record.backlog == kNoBacklog ? 0 : backlogs[record.backlog].chunks;
     const BacklogNumber longest = backlogs.longest();
@@ -203,7 +206,20 @@ void Shaper::State::drop_last(BacklogNumber number) {
   ClassCounters& counters = counters_of(stored.class_slot);
   counters.queued -= charge;
   counters.dropped_for(DropReason::pool_full) += charge;
+  show_drop(packet, classes[stored.class_slot]->index, DropReason::pool_full);
   pool.free(packet);
+}
+
+void Shaper::State::show_drop(const ArrivingPacket& packet, DropReason reason) const {
+  if (drop_observer != nullptr) drop_observer->dropped(packet, reason);
+}
+
+void Shaper::State::show_drop(PacketHandle packet, ClassIndex class_index, DropReason reason) const {
+  if (drop_observer == nullptr) return;
+  std::array<std::span<const std::byte>, kMaxFrameParts> parts;
+  const std::size_t count = pool.parts(packet, parts);
+  parts[0] = parts[0].subspan(frame_prefix);
+  drop_observer->dropped(class_index, std::span(parts).first(count), reason);
 }
 
 void Shaper::State::enqueue(FlowNumber flow, PacketHandle packet) {
@@ -390,6 +406,14 @@ void Shaper::complete_dropped(std::span<const DuePacket> packets, DropReason rea
 std::optional<Instant> Shaper::next_release() const {
   if (state_->immediate_head != kNoPacket) return state_->immediate_since;
   return state_->wheel.next_due();
+}
+
+std::size_t Shaper::frame_prefix() const {
+  return state_->frame_prefix;
+}
+
+void Shaper::observe_drops(DropObserver* observer) {
+  state_->drop_observer = observer;
 }
 
 void Shaper::count_unshaped(ClassIndex class_index, Count received, Count sent, Count send_failed) {

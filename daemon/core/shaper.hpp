@@ -30,6 +30,7 @@
 #include <span>
 #include <vector>
 
+#include "core/drop_observer.hpp"
 #include "headgate/clock.hpp"
 #include "headgate/config.hpp"
 #include "headgate/packet.hpp"
@@ -40,17 +41,19 @@ namespace headgate {
 inline constexpr Duration kMaxCatchUp = std::chrono::milliseconds(10);
 
 struct ShaperLimits {
-  DataSize memory{64 * 1024 * 1024};       // packet memory, all of it allocated by the constructor
-  std::uint32_t max_flows = 65'536;        // flow records
-  std::uint8_t frame_prefix = 0;           // bytes in front of each frame's memory that are kept and given back with it
-  Duration idle = std::chrono::seconds(60);  // after so long without a packet, and at its full burst again, a flow may go
+  DataSize memory{64 * 1024 * 1024};  // packet memory, all of it allocated by the constructor
+  std::uint32_t max_flows = 65'536;   // flow records
+  std::uint8_t frame_prefix =
+      0;  // bytes in front of each frame's memory that are kept and given back with it
+  Duration idle =
+      std::chrono::seconds(60);  // after so long without a packet, and at its full burst again, a flow may go
 };
 
 // A packet whose time has come, out of its queue and on its way.
 struct DuePacket {
-  std::uint32_t handle = 0;         // for complete()
-  std::uint32_t length = 0;         // bytes of the frame as stored, prefix and tag included
-  Instant ideal{};                  // when its bucket meant it to leave
+  std::uint32_t handle = 0;  // for complete()
+  std::uint32_t length = 0;  // bytes of the frame as stored, prefix and tag included
+  Instant ideal{};           // when its bucket meant it to leave
   ClassIndex class_index = kUnmatched;
 };
 
@@ -74,6 +77,8 @@ class Shaper {
   // The parts of a released packet's frame, in order, as many as needed (see kMaxFrameParts). Valid until complete().
   std::size_t frame_parts(const DuePacket& packet, std::span<std::span<const std::byte>> parts) const;
 
+  std::size_t frame_prefix() const;  // ShaperLimits::frame_prefix
+
   // Ends packets that release() or release_all() gave: sent, or dropped for `reason`. `now` ends their delay, too.
   void complete_sent(std::span<const DuePacket> packets, Instant now);
   void complete_dropped(std::span<const DuePacket> packets, DropReason reason);
@@ -89,6 +94,9 @@ class Shaper {
 
   // A packet of a class that was dropped before it could be admitted (clipped).
   void count_dropped(ClassIndex class_index, Count dropped, DropReason reason);
+
+  // Shows each packet that the shaper drops by itself, before it is gone. Null: to nobody.
+  void observe_drops(DropObserver* observer);
 
   // Puts `classes` in force from the next packet on. A class is known by its name: where it stays, counters stay; where
   // also its key (and bypass) stay, flows and queues stay and a new rate, burst or capacity holds from the next packet

@@ -148,6 +148,7 @@ void Shaper::State::readmit(PacketHandle packet, const Reclassify& classify, std
   const FlowNumber flow = find_or_add_flow(arriving, now);
   if (flow == kNoFlow) {
     counters.dropped_for(DropReason::flow_table_full) += stored.charge();
+    show_drop(packet, arriving.class_index, DropReason::flow_table_full);
     pool.free(packet);
     return;
   }

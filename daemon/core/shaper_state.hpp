@@ -47,6 +47,8 @@ struct Shaper::State {
   bool has_room(FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet, Instant now);
   PacketHandle store(const FlowRecord& record, const ArrivingPacket& packet);
   void drop_last(BacklogNumber number);
+  void show_drop(const ArrivingPacket& packet, DropReason reason) const;
+  void show_drop(PacketHandle packet, ClassIndex class_index, DropReason reason) const;
   void enqueue(FlowNumber flow, PacketHandle packet);
   LeakyBucket& bucket_of(FlowRecord& record, const ShapedClass& shaped);
   Instant departure_of(Backlog& backlog, PacketHandle packet);
@@ -83,6 +85,7 @@ struct Shaper::State {
   PacketHandle immediate_tail = kNoPacket;
   Instant immediate_since{};
 
+  DropObserver* drop_observer = nullptr;
   std::size_t outstanding = 0;  // packets released but not completed
 };
 

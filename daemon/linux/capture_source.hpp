@@ -15,8 +15,13 @@ class CaptureSource : public PacketSource {
   virtual std::uint64_t lost() const = 0;
 };
 
-// Captures what arrives at the device, frames of up to `mtu` bytes behind the Ethernet header and two VLAN tags.
-// Throws std::system_error or std::runtime_error.
-std::unique_ptr<CaptureSource> open_capture(CaptureMethod method, int interface_index, unsigned mtu);
+struct CaptureOptions {
+  int interface_index = 0;
+  unsigned mtu = 1500;         // bytes behind the Ethernet header and two VLAN tags
+  bool virtio_header = false;  // the ring only
+};
+
+// Captures what arrives at the device. Throws std::system_error or std::runtime_error.
+std::unique_ptr<CaptureSource> open_capture(CaptureMethod method, const CaptureOptions& options);
 
 }  // namespace headgate

@@ -16,7 +16,7 @@
 
 #include "linux/file_descriptor.hpp"
 #include "linux/system_call.hpp"
-#include "linux/virtio_header.hpp"
+#include "pipeline/virtio_header.hpp"
 
 namespace headgate {
 

@@ -54,6 +54,7 @@ bool DrainLoop::take_hand_overs() {
     ++taken;
     slots_[slot_count_++] = entry.slot;
     const ArrivingPacket& packet = entry.packet;
+    if (taps_ != nullptr) tap_arrival(entry);
     if (entry.clipped) {
       shaper_.count_dropped(packet.class_index, {packet.charged_packets, packet.charged_bytes},
                             DropReason::clipped);
@@ -68,9 +69,21 @@ bool DrainLoop::take_hand_overs() {
   return true;
 }
 
+void DrainLoop::observe(PacketTaps* taps) {
+  taps_ = taps;
+  shaper_.observe_drops(taps);
+}
+
+void DrainLoop::tap_arrival(const HandOffEntry& entry) {
+  taps_->set_time(clock_.now());
+  taps_->received(entry.packet, entry.clipped);
+  if (entry.clipped) taps_->clipped(entry.packet);
+}
+
 void DrainLoop::put_in_force(Reconfiguration& reconfiguration) {
   try {
     const std::shared_ptr<const Classifier>& next = reconfiguration.classifier;
+    if (taps_ != nullptr) taps_->reconfigure(next->classes());
     shaper_.reconfigure(
         next->classes(), [&next](ArrivingPacket& packet) { next->classify(packet); }, clock_.now());
     classifier_ = next;
@@ -112,9 +125,32 @@ void DrainLoop::send_staged() {
   }
   const std::size_t total = unshaped_count_ + due_count_;
   sink_.send({frames_.data(), total}, {sent_.data(), total});
+  if (taps_ != nullptr) tap_results(total);
   count_unshaped_results();
   complete_due(unshaped_count_);
   unshaped_count_ = due_count_ = part_count_ = 0;
+}
+
+// Of a frame whose parts are in parts_: they are not needed any more, so the virtio header is cut off in place.
+std::span<const std::span<const std::byte>> DrainLoop::without_prefix(
+    std::span<const std::span<const std::byte>> frame) {
+  std::span<const std::byte>& first = parts_[static_cast<std::size_t>(frame.data() - parts_.data())];
+  first = first.subspan(shaper_.frame_prefix());
+  return frame;
+}
+
+void DrainLoop::tap_results(std::size_t total) {
+  taps_->set_time(clock_.now());
+  for (std::size_t i = 0; i < total; ++i) {
+    const bool unshaped = i < unshaped_count_;
+    const ClassIndex class_index = unshaped ? unshaped_class_[i] : due_[i - unshaped_count_].class_index;
+    const auto parts = without_prefix(frames_[i].parts);
+    if (sent_[i]) {
+      taps_->sent(class_index, parts);
+    } else {
+      taps_->dropped(class_index, parts, DropReason::send_failed);
+    }
+  }
 }
 
 void DrainLoop::count_unshaped_results() {
@@ -165,8 +201,17 @@ void DrainLoop::send_rest() {
     if (clock_.now() < give_up) {
       send_staged();
     } else {
+      if (taps_ != nullptr) tap_stop();
       shaper_.complete_dropped({due_.data(), due_count_}, DropReason::stop);
     }
+  }
+}
+
+void DrainLoop::tap_stop() {
+  taps_->set_time(clock_.now());
+  for (const DuePacket& packet : std::span(due_).first(due_count_)) {
+    const std::size_t parts = shaper_.frame_parts(packet, parts_);
+    taps_->dropped(packet.class_index, without_prefix(std::span(parts_).first(parts)), DropReason::stop);
   }
 }
 

@@ -16,6 +16,7 @@
 #include "core/shaper.hpp"
 #include "pipeline/hand_off.hpp"
 #include "pipeline/packet_io.hpp"
+#include "pipeline/packet_taps.hpp"
 #include "pipeline/waiter.hpp"
 
 namespace headgate {
@@ -33,6 +34,9 @@ class DrainLoop {
   // run in that time (it may still run later, so it must own what it touches) or the loop has ended.
   using Request = std::function<void(Shaper& shaper, PacketSink& sink, Instant now)>;
   bool call(Request request, Duration patience);
+
+  // In the drain thread or before run(): shows what happens to packets to `taps`. Null: to nobody.
+  void observe(PacketTaps* taps);
 
   void send_rest_at_end(bool send) { send_rest_at_end_.store(send, std::memory_order_release); }
 
@@ -56,7 +60,12 @@ class DrainLoop {
   void stage_due(std::size_t count);
   void send_staged();
   void count_unshaped_results();
+  void tap_arrival(const HandOffEntry& entry);
+  void tap_results(std::size_t total);
+  void tap_stop();
   void complete_due(std::size_t first_frame);
+  std::span<const std::span<const std::byte>> without_prefix(
+      std::span<const std::span<const std::byte>> frame);
   void run_requests();
   void publish_next_due(std::optional<Instant> next);
   void sleep_until(std::optional<Instant> next);
@@ -69,6 +78,7 @@ class DrainLoop {
   Clock& clock_;
   Shaper& shaper_;
   std::shared_ptr<const Classifier> classifier_;
+  PacketTaps* taps_ = nullptr;  // null: no capture runs
   DrainHealth health_;
   bool end_seen_ = false;
   std::atomic<bool> send_rest_at_end_{false};

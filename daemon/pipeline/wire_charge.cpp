@@ -3,24 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pipeline/virtio_header.hpp"
+
 namespace headgate {
 
 namespace {
 
 constexpr std::uint32_t kTagBytes = 4;
 
-// struct virtio_net_hdr without the number of buffers, in the byte order of this machine as packet(7) gives it.
-struct VirtioHeader {
-  std::uint8_t flags;
-  std::uint8_t gso_type;
-  std::uint16_t header_length;
-  std::uint16_t gso_size;
-  std::uint16_t checksum_start;
-  std::uint16_t checksum_offset;
-};
-static_assert(sizeof(VirtioHeader) == 10);
-
-constexpr std::uint8_t kNoGso = 0;
 constexpr std::uint8_t kGsoUdp = 5;  // UDP_L4
 constexpr std::uint32_t kUdpHeader = 8;
 constexpr std::uint32_t kTcpHeader = 20;
@@ -43,7 +33,7 @@ Count wire_charge(const CapturedFrame& captured) {
   if (captured.prefix_bytes < sizeof(VirtioHeader)) return one;
   VirtioHeader virtio;
   std::memcpy(&virtio, captured.frame.data() - captured.prefix_bytes, sizeof virtio);
-  if (virtio.gso_type == kNoGso || virtio.gso_size == 0) return one;
+  if (virtio.gso_type == VirtioHeader::kNoGso || virtio.gso_size == 0) return one;
   // The source has moved the checksum's place behind the tag that it will stand behind when sent.
   virtio.checksum_start = static_cast<std::uint16_t>(virtio.checksum_start - tag);
   const std::uint32_t headers = std::min(header_bytes(captured, virtio), captured.wire_length);

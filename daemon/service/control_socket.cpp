@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <ctime>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <system_error>
@@ -27,6 +28,7 @@ constexpr std::uint64_t kTimerTag = 1;
 constexpr std::uint64_t kFirstClientTag = 2;
 
 constexpr std::size_t kReadBytes = 16 * 1024;
+constexpr int kStreamReadsAtOnce = 16;  // per dispatch() and client
 constexpr int kAcceptsAtOnce =
     64;  // per dispatch(), so that a flood of connections cannot hold the main loop
 
@@ -57,7 +59,8 @@ struct Client {
   std::size_t written = 0;  // of output
   Instant deadline{};       // for the line or the reply that is under way
   bool end_of_input = false;
-  bool closing = false;  // when the output is out
+  bool closing = false;                          // when the output is out
+  std::function<bool(std::string& out)> stream;  // what follows, where the last reply goes on
   std::uint32_t interest = EPOLLIN;
 };
 
@@ -90,12 +93,15 @@ struct ControlSocket::State {
   bool shed_connection();
   void admit(FileDescriptor socket);
   void serve(std::uint64_t tag);
+  void hang_up(std::uint64_t tag);
   bool progress(Client& client);
   bool send_output(Client& client);
   bool read_input(Client& client);
   bool answer_next_line(Client& client);
-  void reply_to(Client& client, std::string reply);
-  std::string handle(std::string_view line) const;
+  void reply_to(Client& client, ControlReply reply);
+  ControlReply handle(std::string_view line) const;
+  bool send_stream(Client& client);
+  void feed_streams();
   bool update_interest(std::uint64_t tag, Client& client) const;
   void close_expired();
   void arm_timer();
@@ -162,11 +168,19 @@ void ControlSocket::State::serve(std::uint64_t tag) {
   if (!progress(client) || !update_interest(tag, client)) clients.erase(found);
 }
 
+// A stream has nobody to read it any more. Of others there may still be a request to answer, in vain or not.
+void ControlSocket::State::hang_up(std::uint64_t tag) {
+  const auto found = clients.find(tag);
+  if (found != clients.end() && found->second.stream) clients.erase(found);
+  serve(tag);
+}
+
 // At most one request. False: the client is done with or gone.
 bool ControlSocket::State::progress(Client& client) {
   if (!send_output(client)) return false;
   if (!client.output.empty()) return true;
   if (client.closing) return false;
+  if (client.stream) return send_stream(client);
   const bool has_line = client.input.find('\n') != std::string::npos;
   if (!has_line && !client.end_of_input && !read_input(client)) return false;
   return answer_next_line(client);
@@ -210,19 +224,42 @@ bool ControlSocket::State::answer_next_line(Client& client) {
   }
   if (end == std::string::npos && !client.end_of_input) return true;
   if (client.input.empty()) return false;  // and the end of input
-  std::string reply = handle(std::string_view(client.input).substr(0, length));
+  ControlReply reply = handle(std::string_view(client.input).substr(0, length));
   client.input.erase(0, end == std::string::npos ? end : end + 1);
   reply_to(client, std::move(reply));
   return send_output(client);
 }
 
-void ControlSocket::State::reply_to(Client& client, std::string reply) {
-  client.output = std::move(reply);
+// False: the client is gone, or it has everything.
+bool ControlSocket::State::send_stream(Client& client) {
+  for (int i = 0; i < kStreamReadsAtOnce; ++i) {
+    const bool goes_on = client.stream(client.output);
+    if (!goes_on) client.closing = true;
+    if (client.output.empty()) return goes_on;
+    if (!send_output(client)) return false;
+    if (!client.output.empty()) return true;
+    if (!goes_on) return false;
+  }
+  return true;
+}
+
+void ControlSocket::State::feed_streams() {
+  for (auto client = clients.begin(); client != clients.end();) {
+    const bool due = client->second.stream && client->second.output.empty();
+    const bool stays =
+        !due || (send_stream(client->second) && update_interest(client->first, client->second));
+    client = stays ? std::next(client) : clients.erase(client);
+  }
+}
+
+void ControlSocket::State::reply_to(Client& client, ControlReply reply) {
+  client.output = std::move(reply.line);
+  client.stream = std::move(reply.stream);
   client.written = 0;
   client.deadline = monotonic_now() + limits.client_timeout;
 }
 
-std::string ControlSocket::State::handle(std::string_view line) const {
+ControlReply ControlSocket::State::handle(std::string_view line) const {
   try {
     return handler(line);
   } catch (const std::exception&) {
@@ -234,7 +271,9 @@ std::string ControlSocket::State::handle(std::string_view line) const {
 bool ControlSocket::State::update_interest(std::uint64_t tag, Client& client) const {
   const bool more = !client.output.empty() || client.closing || client.end_of_input ||
                     client.input.find('\n') != std::string::npos;
-  const std::uint32_t interest = more ? EPOLLOUT : EPOLLIN;
+  std::uint32_t interest = more ? EPOLLOUT : EPOLLIN;
+  // Nothing is read from a client that is sent a stream; that it is gone is reported in any case.
+  if (client.stream && client.output.empty()) interest = 0;
   if (interest != client.interest && watch(EPOLL_CTL_MOD, client.socket.get(), tag, interest) < 0)
     return false;
   client.interest = interest;
@@ -243,13 +282,16 @@ bool ControlSocket::State::update_interest(std::uint64_t tag, Client& client) co
 
 void ControlSocket::State::close_expired() {
   const Instant now = monotonic_now();
-  std::erase_if(clients, [&](const auto& entry) { return entry.second.deadline <= now; });
+  std::erase_if(clients,
+                [&](const auto& entry) { return !entry.second.stream && entry.second.deadline <= now; });
 }
 
 void ControlSocket::State::arm_timer() {
   std::optional<Instant> earliest;
   for (const auto& [tag, client] : clients) {
-    if (!earliest || client.deadline < *earliest) earliest = client.deadline;
+    if (client.stream && !client.output.empty()) continue;  // the client is waited for
+    const Instant deadline = client.stream ? monotonic_now() + kStreamInterval : client.deadline;
+    if (!earliest || deadline < *earliest) earliest = deadline;
   }
   if (earliest == armed) return;
   itimerspec setting{};
@@ -279,10 +321,13 @@ void ControlSocket::dispatch() {
     const std::uint64_t tag = events[static_cast<std::size_t>(i)].data.u64;
     if (tag == kListenerTag) {
       state_->accept_clients();
+    } else if (tag >= kFirstClientTag && (events[static_cast<std::size_t>(i)].events & EPOLLHUP) != 0) {
+      state_->hang_up(tag);
     } else if (tag >= kFirstClientTag) {
       state_->serve(tag);
     }
   }
+  state_->feed_streams();
   state_->close_expired();
   state_->arm_timer();
 }

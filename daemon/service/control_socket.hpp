@@ -10,6 +10,7 @@
 // Access   root, the user of this process, members of the group (also as a supplementary group). Everybody
 // else is told
 //          "not permitted" and closed before anything of theirs is read, whatever the mode of the file.
+// Streams  a reply may be followed by bytes without end (ControlReply::stream), as many clients as the handler allows.
 // Idle     without clients no timer runs: no wake-ups.
 #pragma once
 
@@ -19,6 +20,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "headgate/clock.hpp"
 #include "headgate/control_message.hpp"
@@ -30,11 +32,23 @@ struct ControlSocketLimits {
   Duration client_timeout = std::chrono::seconds(10);
 };
 
+struct ControlReply {
+  ControlReply(std::string reply_line) : line(std::move(reply_line)) {}  // a reply is mostly just that
+
+  std::string line;  // with its end
+  // Where set: gives the bytes that follow the line, by appending them; nothing: there are none at the moment. It is
+  // asked every kStreamInterval, or sooner, until the client closes or it returns false, which was the end. Only as
+  // long as the client takes what it is given: whoever reads slowly gets nothing more meanwhile. No further request of
+  // this client is read.
+  std::function<bool(std::string& out)> stream;
+};
+
 class ControlSocket {
  public:
-  // Gets a line without its end, returns the reply with its end. Should not throw; if it does, the client is
-  // told so.
-  using Handler = std::function<std::string(std::string_view line)>;
+  // Gets a line without its end. Should not throw; if it does, the client is told so.
+  using Handler = std::function<ControlReply(std::string_view line)>;
+
+  static constexpr Duration kStreamInterval = std::chrono::milliseconds(10);
 
   // Binds at `path` with its final mode 0660 and group headgate (where that group exists) from the first
   // instant. A socket file that nobody answers on is replaced; a live one is refused with std::runtime_error

@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 Json ask(std::string_view line, DaemonControl& daemon) {
-  const std::string reply = handle_request(line, daemon);
+  const std::string reply = handle_request(line, daemon).line;
   EXPECT_EQ(reply.find('\n'), reply.size() - 1) << "a reply is one line: " << reply;
   const Json json = Json::parse(reply);
   EXPECT_EQ(json.at("schema"), 1);
@@ -100,7 +100,7 @@ TEST(ControlHandler, ShowsWhyAShapeIsOpen) {
 TEST(ControlHandler, CountsBeyond32And53Bits) {
   FakeDaemon daemon;
   daemon.status_now.shapes[0].shaper.received = {18'446'744'073'709'551'615u, 9'007'199'254'740'993u};
-  const std::string reply = handle_request(R"({"command":"show"})", daemon);
+  const std::string reply = handle_request(R"({"command":"show"})", daemon).line;
   EXPECT_THAT(reply, HasSubstr(R"("received":{"packets":18446744073709551615,"bytes":9007199254740993})"));
 }
 
@@ -233,7 +233,7 @@ TEST(ControlHandler, TheLongestListOfFlowsStaysBelowThreeMebibytes) {
   flow.sent = flow.dropped = flow.queued = {kYearsOfFullSpeed, kYearsOfFullSpeed};
   daemon.flows_of["video"].assign(kMaxFlowLimit, flow);
   daemon.status_now.shapes[1].config.classes[1].key.vlan = true;
-  const std::string reply = handle_request(R"({"command":"flows","class":"video","limit":4096})", daemon);
+  const std::string reply = handle_request(R"({"command":"flows","class":"video","limit":4096})", daemon).line;
   EXPECT_EQ(Json::parse(reply)["flows"].size(), kMaxFlowLimit);
   EXPECT_LT(reply.size(), 3 * 1024 * 1024);
 }

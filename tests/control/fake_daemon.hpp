@@ -53,7 +53,18 @@ class FakeDaemon : public DaemonControl {
     return reload_result;
   }
 
+  CaptureResult capture(const CaptureQuery& query) override {
+    capture_queries.push_back(query);
+    if (!capture_refusal.empty()) return {nullptr, capture_refusal};
+    tap = std::make_shared<PacketTap>(query.class_name, query.events);
+    return {std::make_shared<CaptureStream>(tap, query.interface + "/egress/" + query.class_name, Duration{}),
+            ""};
+  }
+
   DaemonStatus status_now;
+  std::vector<CaptureQuery> capture_queries;
+  std::shared_ptr<PacketTap> tap;  // of the last capture
+  std::string capture_refusal;
   std::map<std::string, std::vector<FlowStatistics>> flows_of;
   std::vector<FlowsQuery> queries;
   Count growth_per_query;     // what each flow has sent more from one look to the next

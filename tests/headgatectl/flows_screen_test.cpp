@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 Json flows(FakeDaemon& daemon, const std::string& class_name) {
   Json request = {{"command", "flows"}};
   if (!class_name.empty()) request["class"] = class_name;
-  return Json::parse(handle_request(request.dump(), daemon));
+  return Json::parse(handle_request(request.dump(), daemon).line);
 }
 
 // A daemon whose flows send 500 packets of 60 bytes in the second from one look to the next.

@@ -69,7 +69,7 @@ class HeadgatectlTest : public testing::Test {
   }
 
   ControlSocket::Handler handler() {
-    return [this](std::string_view line) { return handle_request(line, daemon); };
+    return [this](std::string_view line) { return handle_request(line, daemon).line; };
   }
 
   TemporaryDirectory directory;
@@ -92,19 +92,19 @@ TEST_F(HeadgatectlTest, PrintsTheJsonOfTheDaemon) {
   ServedSocket server(path, handler());
   const Outcome outcome = run({"-j", "show"});
   EXPECT_EQ(outcome.exit_code, kExitOk);
-  EXPECT_EQ(Json::parse(outcome.output), Json::parse(handle_request(R"({"command":"show"})", daemon)));
+  EXPECT_EQ(Json::parse(outcome.output), Json::parse(handle_request(R"({"command":"show"})", daemon).line));
 }
 
 TEST_F(HeadgatectlTest, PrintsOneLineOfJsonForEachLookWhileWatching) {
   int looks = 0;
   ServedSocket server(path, [&](std::string_view line) {
-    return ++looks <= 3 ? handle_request(line, daemon)
+    return ++looks <= 3 ? handle_request(line, daemon).line
                         : R"({"schema":1,"error":{"code":"refused","message":"enough"}})"
                           "\n";
   });
   const Outcome outcome = run({"-j", "show", "-w", "0.1"});
   EXPECT_EQ(outcome.exit_code, kExitRefused);
-  const std::string line = handle_request(R"({"command":"show"})", daemon);
+  const std::string line = handle_request(R"({"command":"show"})", daemon).line;
   EXPECT_THAT(outcome.output, StartsWith(line + line + line));
 }
 

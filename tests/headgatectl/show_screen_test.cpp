@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json show(FakeDaemon& daemon) {
-  return Json::parse(handle_request(R"({"command":"show"})", daemon));
+  return Json::parse(handle_request(R"({"command":"show"})", daemon).line);
 }
 
 TEST(ShowScreen, ShowsShapesWithTheirClasses) {

@@ -10,7 +10,7 @@
 #include "linux/forwarder.hpp"
 #include "linux/link_offloads.hpp"
 #include "linux/packet_transmitter.hpp"
-#include "linux/virtio_header.hpp"
+#include "pipeline/virtio_header.hpp"
 #include "support/packet_builder.hpp"
 
 namespace headgate::test {

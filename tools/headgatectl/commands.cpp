@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "capture_command.hpp"
 #include "config/config_file.hpp"
 #include "control_client.hpp"
 #include "flows_screen.hpp"
@@ -150,8 +151,11 @@ int version(const Invocation& invocation) {
 }
 
 constexpr Subcommand kSubcommands[] = {
-    {"show", "", false, "bytes watch", show}, {"flows", "CLASS", false, "limit watch", flows},
-    {"reload", "", false, "", reload},        {"check", "FILE", true, "", check},
+    {"show", "", false, "bytes watch", show},
+    {"flows", "CLASS", false, "limit watch", flows},
+    {"capture", "CLASS", true, "write received sent dropped count", capture},
+    {"reload", "", false, "", reload},
+    {"check", "FILE", true, "", check},
     {"version", "", false, "", version},
 };
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <system_error>
 
 #include "linux/file_descriptor.hpp"
@@ -68,11 +69,13 @@ void set_receive_timeout(int socket, SteadyClock::duration left) {
   setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
 }
 
-std::string read_reply(int socket, const std::string& path) {
+// Whatever has come after the reply's line is left in `rest`.
+std::string read_reply(int socket, const std::string& path, std::string& rest) {
   const auto deadline = SteadyClock::now() + kPatience;
   std::string reply;
   std::array<char, 64 * 1024> buffer;
-  while (reply.empty() || reply.back() != '\n') {
+  std::size_t end = std::string::npos;
+  while (end == std::string::npos) {
     const auto left = deadline - SteadyClock::now();
     if (left < std::chrono::microseconds(1)) throw not_running(path, "no reply within 10 s");
     set_receive_timeout(socket, left);
@@ -81,10 +84,15 @@ std::string read_reply(int socket, const std::string& path) {
     if (received < 0 && errno == EAGAIN) continue;  // the deadline decides
     if (received < 0) throw not_running(path, error_text(errno));
     if (received == 0) throw not_running(path, "it closed the connection without a reply");
-    reply.append(buffer.data(), static_cast<std::size_t>(received));
+    const std::string_view bytes(buffer.data(), static_cast<std::size_t>(received));
+    if (const std::size_t found = bytes.find('\n'); found != std::string_view::npos)
+      end = reply.size() + found;
+    reply += bytes;
     if (reply.size() > kLongestReply)
       throw ControlError(kExitRefused, "system", "the reply of headgated does not end");
   }
+  rest = reply.substr(end + 1);
+  reply.resize(end);
   return reply;
 }
 
@@ -95,16 +103,13 @@ std::string read_reply(int socket, const std::string& path) {
                      error.value("details", std::vector<std::string>{}));
 }
 
-}  // namespace
-
-Json ask_daemon(const std::string& path, const Json& request) {
-  const FileDescriptor socket = connect_to(path);
+Json ask(const FileDescriptor& socket, const std::string& path, const Json& request, std::string& rest) {
   const std::string line = request.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   // Should the daemon have closed already, its reason is still there to be read.
   [[maybe_unused]] const ssize_t sent = send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
   Json reply;
   try {
-    reply = Json::parse(read_reply(socket.get(), path));
+    reply = Json::parse(read_reply(socket.get(), path, rest));
     if (reply.contains("error")) throw_error_reply(reply["error"], path);
     if (reply.at("schema") == kSchema) return reply;
   } catch (const Json::exception&) {
@@ -115,6 +120,19 @@ Json ask_daemon(const std::string& path, const Json& request) {
                      "headgated replies by schema " + reply["schema"].dump() +
                          ", this headgatectl knows schema " + std::to_string(kSchema) +
                          ": install the same version of both");
+}
+
+}  // namespace
+
+Json ask_daemon(const std::string& path, const Json& request) {
+  std::string rest;
+  return ask(connect_to(path), path, request, rest);
+}
+
+DaemonStream open_stream(const std::string& path, const Json& request) {
+  DaemonStream stream{.socket = connect_to(path), .received = {}};
+  ask(stream.socket, path, request, stream.received);
+  return stream;
 }
 
 }  // namespace headgate

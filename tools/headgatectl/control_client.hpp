@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headgate/control_message.hpp"
+#include "linux/file_descriptor.hpp"
 
 namespace headgate {
 
@@ -26,5 +27,14 @@ inline constexpr char kErrorNotRunning[] = "not_running";
 // One connection, one request. Waits some seconds for the reply. Throws ControlError for whatever goes wrong,
 // an error reply included.
 nlohmann::ordered_json ask_daemon(const std::string& path, const nlohmann::ordered_json& request);
+
+// A connection on which bytes follow the reply.
+struct DaemonStream {
+  FileDescriptor socket;
+  std::string received;  // the first of them, which came with the reply
+};
+
+// As ask_daemon(), for a request whose reply goes on.
+DaemonStream open_stream(const std::string& path, const nlohmann::ordered_json& request);
 
 }  // namespace headgate

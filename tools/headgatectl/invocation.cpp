@@ -19,6 +19,8 @@ po::options_description known_options() {
   options.add_options()("control", po::value<std::string>());
   options.add_options()("limit,n", po::value<std::string>());
   options.add_options()("watch,w", po::value<std::string>()->implicit_value(""));
+  options.add_options()("write", po::value<std::string>())("count,c", po::value<std::string>());
+  options.add_options()("received", "")("sent", "")("dropped", "");
   options.add_options()("word", po::value<std::vector<std::string>>());
   return options;
 }
@@ -32,7 +34,8 @@ std::string fault_of(const po::error_with_option_name& error) {
   const auto* syntax = dynamic_cast<const po::invalid_command_line_syntax*>(&error);
   if (!syntax) return std::string(": ") + error.what();
   if (syntax->kind() == po::invalid_syntax::extra_parameter) return " takes no value";
-  return " needs " + std::string(error.get_option_name() == "--limit" ? "an N" : "a PATH");
+  const bool number = error.get_option_name() == "--limit" || error.get_option_name() == "--count";
+  return " needs " + std::string(number ? "an N" : "a PATH");
 }
 
 po::variables_map read(const std::vector<std::string>& arguments) {
@@ -45,8 +48,9 @@ po::variables_map read(const std::vector<std::string>& arguments) {
     po::store(po::command_line_parser(arguments).options(options).positional(words).style(kStyle).run(),
               values);
   } catch (const po::unknown_option& error) {
-    constexpr std::string_view kOptions[] = {"--json",    "--bytes",   "--limit", "--watch",
-                                             "--control", "--version", "--help"};
+    constexpr std::string_view kOptions[] = {"--json",  "--bytes",    "--limit",   "--watch",
+                                             "--write", "--received", "--sent",    "--dropped",
+                                             "--count", "--control",  "--version", "--help"};
     throw UsageError("unknown option " + in_quotes(error.get_option_name()) + ", " +
                      suggest(error.get_option_name(), kOptions));
   } catch (const po::error_with_option_name& error) {
@@ -82,6 +86,13 @@ Duration read_interval(const std::string& text) {
   throw UsageError("--watch " + in_quotes(text) + " is not a number of seconds from 0.1 to 86400");
 }
 
+std::uint64_t read_count(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= 1) return value;
+  throw UsageError("--count " + in_quotes(text) + " is not a whole number from 1 on");
+}
+
 const Subcommand& find_subcommand(const std::string& name, std::span<const Subcommand> subcommands) {
   std::vector<std::string_view> names;
   for (const Subcommand& subcommand : subcommands) {
@@ -92,10 +103,11 @@ const Subcommand& find_subcommand(const std::string& name, std::span<const Subco
 }
 
 void refuse_foreign_options(const po::variables_map& values, const Subcommand& command) {
-  for (const char* option : {"limit", "watch", "bytes"}) {
+  for (const char* option : {"limit", "watch", "bytes", "write", "received", "sent", "dropped", "count"}) {
     const bool own =
         (" " + std::string(command.options) + " ").find(" " + std::string(option) + " ") != std::string::npos;
-    if (values.count(option) != 0 && !own) {
+    const bool write_by_its_letter = command.name == "capture" && std::string_view(option) == "watch";
+    if (values.count(option) != 0 && !own && !write_by_its_letter) {
       throw UsageError("--" + std::string(option) + " does not go with " + in_quotes(command.name));
     }
   }
@@ -113,6 +125,18 @@ void read_argument(const std::vector<std::string>& words, Invocation& invocation
   }
 }
 
+// -w is short for --write here, and for --watch elsewhere.
+void read_capture(const po::variables_map& values, std::optional<std::string> short_write,
+                  Invocation& invocation) {
+  if (values.count("write") != 0) invocation.file = values["write"].as<std::string>();
+  if (short_write) invocation.file = *short_write;
+  if (invocation.file.empty())
+    throw UsageError(in_quotes("capture") + " needs -w FILE; -w - is standard output");
+  for (std::size_t i = 0; i < kPacketEventCount; ++i)
+    invocation.events[i] = values.count(std::string(kPacketEventNames[i])) != 0;
+  if (values.count("count") != 0) invocation.count = read_count(values["count"].as<std::string>());
+}
+
 }  // namespace
 
 Invocation parse_invocation(const std::vector<std::string>& arguments,
@@ -125,7 +149,8 @@ Invocation parse_invocation(const std::vector<std::string>& arguments,
 
   std::vector<std::string> words;
   if (values.count("word") != 0) words = values["word"].as<std::vector<std::string>>();
-  if (values.count("watch") != 0) {
+  const bool captures = !words.empty() && words.front() == "capture";
+  if (values.count("watch") != 0 && !captures) {
     std::string interval = values["watch"].as<std::string>();
     // Its value may be left out, so in "--watch show" it has taken the command for it.
     const bool is_word = !interval.empty() && interval.find_first_not_of("0123456789.+-") == 0;
@@ -135,6 +160,11 @@ Invocation parse_invocation(const std::vector<std::string>& arguments,
   invocation.command = words.empty() ? &subcommands.front() : &find_subcommand(words.front(), subcommands);
   refuse_foreign_options(values, *invocation.command);
   read_argument(words, invocation);
+  if (captures) {
+    std::optional<std::string> short_write;
+    if (values.count("watch") != 0) short_write = values["watch"].as<std::string>();
+    read_capture(values, short_write, invocation);
+  }
 
   invocation.json = values.count("json") != 0;
   invocation.bytes = values.count("bytes") != 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 
 #include "headgate/clock.hpp"
 #include "headgate/config.hpp"
+#include "headgate/packet_event.hpp"
 
 namespace headgate {
 
@@ -35,6 +37,9 @@ struct Invocation {
   std::size_t limit = 20;
   bool bytes = false;
   std::optional<Duration> watch;  // time from one screen to the next
+  std::string file;               // for a trace; "-": standard output
+  PacketEventSet events{};        // none: all of them
+  std::optional<std::uint64_t> count;
 };
 
 // A sentence for the user. Exit code 1.

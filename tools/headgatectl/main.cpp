@@ -21,6 +21,8 @@ Commands:
   show [-b] [-w [SECONDS]]      each shaped interface with its classes (what no command means)
   flows [CLASS] [-n N] [-w [SECONDS]]
                                 the largest flows, with their rates measured over a second
+  capture CLASS -w FILE [--received] [--sent] [--dropped] [-c N]
+                                write what the class receives, sends and drops as a trace
   reload                        apply the configuration file again, all or nothing
   check FILE                    validate a configuration file; needs no daemon
   version                       of headgatectl and of the headgated that runs
@@ -32,6 +34,10 @@ Options:
   -b, --bytes           count bytes instead of packets
   -n, --limit N         show N flows, 20 unless given
   -w, --watch[=SECONDS] again and again, each second unless given, until interrupted
+  -w, --write FILE      the trace of capture, in pcapng; - is standard output
+  -c, --count N         end after N packets
+      --received, --sent, --dropped
+                        only these events
       --control PATH    control socket, /run/headgate/control.sock unless given
       --version         print the version of headgatectl
   -h, --help            print this
@@ -40,6 +46,7 @@ Examples:
   headgatectl
   headgatectl show --watch
   headgatectl flows eth0/egress/clients -n 10
+  headgatectl capture clients --dropped -w - | tcpdump -nr -
   headgatectl check /etc/headgate/headgate.toml && headgatectl reload
   headgatectl -j show | jq '.shapes[].classes[] | {name, dropped: .dropped.packets}'
 

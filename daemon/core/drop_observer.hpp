@@ -1,0 +1,24 @@
+// Who wants to see the packets that the shaper itself drops, in their last moment. Drain thread; must not call the
+// shaper.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "headgate/drop_reason.hpp"
+#include "headgate/packet.hpp"
+
+namespace headgate {
+
+class DropObserver {
+ public:
+  virtual ~DropObserver() = default;
+
+  // A packet that asked for room.
+  virtual void dropped(const ArrivingPacket& packet, DropReason reason) = 0;
+  // A packet that had been queued: its frame, tag put back, in parts.
+  virtual void dropped(ClassIndex class_index, std::span<const std::span<const std::byte>> frame,
+                       DropReason reason) = 0;
+};
+
+}  // namespace headgate

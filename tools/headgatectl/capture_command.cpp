@@ -1,0 +1,147 @@
+#include "capture_command.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "control_client.hpp"
+#include "headgate/packet_event.hpp"
+#include "linux/file_descriptor.hpp"
+#include "output.hpp"
+#include "trace_blocks.hpp"
+
+namespace headgate {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// The signals that end a capture are taken only while it waits, so that none is lost and no block is cut.
+class EndingSignals {
+ public:
+  EndingSignals() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { interrupted = 1; };
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      sigaddset(&signals, signal);
+      sigaction(signal, &action, nullptr);
+    }
+    sigprocmask(SIG_BLOCK, &signals, &outside_);
+  }
+  const sigset_t& outside() const { return outside_; }
+
+ private:
+  sigset_t outside_;
+};
+
+// Standard output, or a file that is created or overwritten.
+class TraceFile {
+ public:
+  explicit TraceFile(const std::string& path) : path_(path == "-" ? "standard output" : path) {
+    if (path == "-") return;
+    file_ = FileDescriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (!file_) fail();
+  }
+
+  int descriptor() const { return file_ ? file_.get() : STDOUT_FILENO; }
+
+  void write(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(descriptor(), bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail();
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    if (errno == EPIPE) throw OutputClosed{};
+    throw ControlError(kExitRefused, "system",
+                       "cannot write to " + path_ + ": " + std::generic_category().message(errno));
+  }
+
+  const std::string path_;
+  FileDescriptor file_;
+};
+
+Json request_of(const Invocation& invocation) {
+  Json events = Json::array();
+  const PacketEventSet& wanted = invocation.events;
+  const bool all = wanted == PacketEventSet{};
+  for (std::size_t i = 0; i < kPacketEventCount; ++i) {
+    if (all || wanted[i]) events.push_back(kPacketEventNames[i]);
+  }
+  return {{"command", "capture"}, {"class", invocation.argument}, {"events", events}};
+}
+
+enum class Ended { by_signal, by_count, by_headgated };
+
+// False: a signal ended the waiting. Throws OutputClosed when nobody reads the output any more.
+bool wait_for_bytes(const DaemonStream& stream, const TraceFile& file, const EndingSignals& signals) {
+  std::array<pollfd, 2> descriptors{{{.fd = stream.socket.get(), .events = POLLIN, .revents = 0},
+                                     {.fd = file.descriptor(), .events = 0, .revents = 0}}};
+  const int ready = ppoll(descriptors.data(), descriptors.size(), nullptr, &signals.outside());
+  if (ready < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll");
+  if (interrupted != 0) return false;
+  if (ready > 0 && (descriptors[1].revents & POLLERR) != 0) throw OutputClosed{};
+  return true;
+}
+
+Ended copy(DaemonStream& stream, const TraceFile& file, TraceBlocks& blocks, const EndingSignals& signals) {
+  std::array<char, 64 * 1024> buffer;
+  blocks.add(stream.received);
+  for (;;) {
+    file.write(blocks.take());
+    if (blocks.complete()) return Ended::by_count;
+    if (!wait_for_bytes(stream, file, signals)) return Ended::by_signal;
+    const ssize_t received = recv(stream.socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (received < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (received <= 0) return Ended::by_headgated;
+    blocks.add({buffer.data(), static_cast<std::size_t>(received)});
+  }
+}
+
+void report(const Invocation& invocation, const TraceBlocks& blocks) {
+  std::fprintf(stderr, "headgatectl: %llu packets captured, %llu missed\n",
+               static_cast<unsigned long long>(blocks.packets()),
+               static_cast<unsigned long long>(blocks.missed()));
+  if (!invocation.json) return;
+  const Json json = {{"schema", kSchema},
+                     {"file", invocation.file},
+                     {"captured", blocks.packets()},
+                     {"missed", blocks.missed()}};
+  print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace
+
+int capture(const Invocation& invocation) {
+  if (invocation.file == "-" && invocation.json)
+    throw UsageError("--json and a trace cannot both go to standard output");
+  if (invocation.file == "-" && isatty(STDOUT_FILENO) == 1)
+    throw UsageError("a trace is nothing for a terminal: -w FILE, or -w - and a pipe, as | tcpdump -nr -");
+  std::signal(SIGPIPE, SIG_IGN);
+  const EndingSignals signals;
+  DaemonStream stream = open_stream(invocation.control, request_of(invocation));
+  const TraceFile file(invocation.file);
+  TraceBlocks blocks(invocation.count);
+  const Ended ended = copy(stream, file, blocks, signals);
+  report(invocation, blocks);
+  if (ended != Ended::by_headgated) return kExitOk;
+  std::fprintf(stderr, "headgatectl: headgated ended the capture: the class is gone, or headgated stopped\n");
+  return kExitRefused;
+}
+
+}  // namespace headgate
