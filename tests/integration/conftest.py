@@ -94,6 +94,13 @@ def net():
 
 
 @pytest.fixture
+def inline_net():
+    made = network.InlineNetwork()
+    yield made
+    made.delete()
+
+
+@pytest.fixture
 def headgates(programs):
     """Makes daemons: headgates(namespace). They are ended after the test, and shown when it failed."""
     made = []

@@ -144,17 +144,18 @@ class Headgate:
     def show(self):
         return self.json("show")
 
-    def shape(self, interface="eth0"):
-        return next(shape for shape in self.show()["shapes"] if shape["interface"] == interface)
+    def shape(self, interface="eth0", direction=None):
+        return next(shape for shape in self.show()["shapes"]
+                    if shape["interface"] == interface and direction in (None, shape["direction"]))
 
     def reload(self):
         return self.control("reload")
 
-    def settled_class(self, name, received, patience=3):
+    def settled_class(self, name, received, patience=3, interface="eth0", direction=None):
         """The counters of a class once it has received so many packets and none is queued; checks the law."""
         deadline = time.monotonic() + patience
         while True:
-            shape = self.shape()
+            shape = self.shape(interface, direction)
             check_law(shape)
             counters = class_of(shape, name)
             if counters["received"]["packets"] >= received and counters["queued"]["packets"] == 0:

@@ -65,6 +65,26 @@ class Network:
             namespace.delete()
 
 
+class InlineNetwork:
+    """A host and a peer, and between them a machine that is to be a wire: its eth0 is the host's, its eth1 the peer's."""
+
+    def __init__(self):
+        self.host, self.middle, self.peer = self.namespaces = [Namespace(role) for role in ("host", "middle", "peer")]
+        for end, interface in ((self.host, "eth0"), (self.peer, "eth1")):
+            processes.run(["ip", "link", "add", "eth0", "netns", end.name, "type", "veth", "peer", "name", interface,
+                           "netns", self.middle.name])
+            self.middle.run("ip", "link", "set", interface, "up")
+        configure(self.host.run, [f"{HOST_IPV4}/24"], [f"{HOST_IPV6}/64"])
+        configure_peer(self.peer)
+
+    def wait_for_answers(self):
+        wait_for_answers(self.host.run)
+
+    def delete(self):
+        for namespace in self.namespaces:
+            namespace.delete()
+
+
 def connect(host, peer, interface="eth0"):
     """Makes the wire. Each end is ["netns", name or process]."""
     processes.run(["ip", "link", "add", interface, *host, "type", "veth", "peer", "name", interface, *peer])
