@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <climits>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 #include "linux/system_call.hpp"
@@ -21,6 +22,7 @@ constexpr auto kTcxEgress = static_cast<bpf_attach_type>(47);
 constexpr std::uint32_t kBefore = 1U << 3;
 
 constexpr std::uint32_t kFirstHandle = 1;
+constexpr std::string_view kNamePrefix = "headgate-";
 
 // In front of everything, as far as the filters that are there allow it. Those of one priority must be of one
 // kind and protocol; among bpf filters of one priority the newest runs first.
@@ -67,12 +69,13 @@ BpfAttachment::BpfAttachment(Netlink& netlink, DivertMethod method, int interfac
 }
 
 void BpfAttachment::attach_filter(int program) {
-  made_clsact_ = netlink_.ensure_clsact(interface_index_);
+  const bool made_clsact = netlink_.ensure_clsact(interface_index_);
+  clsact_is_ours_ = made_clsact || has_filters_of_headgate_alone(netlink_, interface_index_);
   try {
     choose_place(filter_, netlink_.filters(interface_index_, filter_.parent));
     netlink_.add_bpf_filter(interface_index_, filter_, program);
   } catch (...) {
-    if (made_clsact_) netlink_.delete_clsact(interface_index_);
+    if (made_clsact) netlink_.delete_clsact(interface_index_);
     throw;
   }
 }
@@ -80,7 +83,7 @@ void BpfAttachment::attach_filter(int program) {
 BpfAttachment::~BpfAttachment() {
   if (filter_.kind.empty()) return;
   try {
-    remove_filter(netlink_, interface_index_, filter_, made_clsact_);
+    remove_filter(netlink_, interface_index_, filter_, clsact_is_ours_);
   } catch (const std::exception&) {
     // The next start or clean-up finds it.
   }
@@ -93,6 +96,17 @@ bool BpfAttachment::in_place() const {
   return std::any_of(present.begin(), present.end(), [this](const Filter& one) {
     return one.name == filter_.name && one.handle == filter_.handle;
   });
+}
+
+bool has_filters_of_headgate_alone(Netlink& netlink, int interface_index) {
+  bool any = false;
+  for (const TrafficHook hook : {TrafficHook::ingress, TrafficHook::egress}) {
+    for (const Filter& filter : netlink.filters(interface_index, clsact_parent(hook))) {
+      if (filter.kind != "bpf" || filter.name.rfind(kNamePrefix, 0) != 0) return false;
+      any = true;
+    }
+  }
+  return any;
 }
 
 void remove_filter(Netlink& netlink, int interface_index, const Filter& filter, bool with_clsact) {

@@ -42,8 +42,12 @@ class BpfAttachment {
   int interface_index_;
   FileDescriptor tcx_link_;
   Filter filter_;  // kind is empty with TCX
-  bool made_clsact_ = false;
+  bool clsact_is_ours_ = false;
 };
+
+// Whether all filters on the interface, at least one, are headgate's: then so is their clsact qdisc, whichever shape
+// made it, and the last of them to go takes it along.
+bool has_filters_of_headgate_alone(Netlink& netlink, int interface_index);
 
 // Removes the filter, and the clsact qdisc too where `with_clsact` and nobody has a filter there.
 void remove_filter(Netlink& netlink, int interface_index, const Filter& filter, bool with_clsact);

@@ -58,8 +58,7 @@ Wire::Wire(Netlink& netlink, const Link& from, const Link& to, int program)
   std::vector<Filter> older;
   std::copy_if(others.begin(), others.end(), std::back_inserter(older), is_wire);
   kept_ = !older.empty();
-  // The qdisc of an older wire has been ours; if not, it serves nobody when it is empty.
-  clsact_is_ours_ = made_clsact || !older.empty();
+  clsact_is_ours_ = made_clsact || has_filters_of_headgate_alone(netlink_, from_);
   const bool promiscuous_by_us =
       (from.flags & IFF_PROMISC) == 0 || std::any_of(older.begin(), older.end(), set_promiscuous_mode);
   filter_ = {.parent = clsact_parent(TrafficHook::ingress),
