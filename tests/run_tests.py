@@ -13,9 +13,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "results"
 IN_CI = bool(os.environ.get("CI"))
 LINES_OF_A_FAILURE = 60
+PROGRAMS = ("headgated", "headgatectl", "traffic_send", "traffic_receive")
 
 EXPLANATION = """
-Stages: format and lint, unit tests under ASan and UBSan, unit tests under TSan, and, as root, the integration tests in
+Stages: format and lint, unit tests under ASan and UBSan, those with threads under TSan, and, as root, the integration tests in
 network namespaces on the release build and again on the sanitizer builds. The last line is "N passed, N failed".
 With CI set in the environment a test that did not run counts as failed.
 """
@@ -116,12 +117,12 @@ def count(tally, name, started, results, log):
     tally.failed += len(failed) + (len(skipped) if IN_CI else 0) + (not cases)
 
 
-def unit_tests(tally, preset):
+def unit_tests(tally, preset, *select):
     name, started = f"unit tests {preset}", time.monotonic()
     results, log = RESULTS / f"unit-{preset}.xml", RESULTS / f"unit-{preset}.log"
     results.unlink(missing_ok=True)
     # As root: those that look at the kernel make network namespaces.
-    run(["ctest", "--preset", preset, "--parallel", os.cpu_count(), "--timeout", 120, "--output-junit", results], log,
+    run(["ctest", "--preset", preset, *select, "--parallel", os.cpu_count(), "--timeout", 120, "--output-junit", results], log,
         owner=False)
     count(tally, name, started, results, log)
 
@@ -163,10 +164,10 @@ def quick(tally):
 def everything(tally):
     quick(tally)
     step(tally, "lint", ["run-clang-tidy", "-quiet", "-p", ROOT / "build" / "dev", f"^{ROOT}/(daemon|tools)/.*\\.cpp$"])
-    tsan_built = build(tally, "tsan")
+    tsan_built = build(tally, "tsan", "threaded_tests", *PROGRAMS)
     if tsan_built:
-        unit_tests(tally, "tsan")
-    if not build(tally, "release", "headgated", "headgatectl", "traffic_send", "traffic_receive"):
+        unit_tests(tally, "tsan", "--label-regex", "threaded")
+    if not build(tally, "release", *PROGRAMS):
         return
     if os.geteuid() != 0:
         print("integration tests: NOT RUN, they need root: sudo tests/run")

@@ -20,20 +20,20 @@ enum class NetworkProtocol : std::uint8_t { other, ipv4, ipv6 };
 
 struct ParsedHeaders {
   NetworkProtocol network = NetworkProtocol::other;
-  bool fragment = false;          // any fragment of a datagram, the first included
-  bool has_ports = false;         // TCP, UDP, SCTP, DCCP, UDP-Lite with both ports in the frame, not a fragment
-  bool control = false;           // neighbour discovery, RS/RA, redirect (ICMPv6 133-137), DHCP (to UDP port 67 or 68
-                                  // in IPv4), DHCPv6 (to UDP port 546 or 547 in IPv6)
-  std::uint8_t protocol = 0;      // after IPv6 extension headers; of a fragment, what its fragment header names
+  bool fragment = false;   // any fragment of a datagram, the first included
+  bool has_ports = false;  // TCP, UDP, SCTP, DCCP, UDP-Lite with both ports in the frame, not a fragment
+  bool control = false;  // neighbour discovery, RS/RA, redirect (ICMPv6 133-137), DHCP (to UDP port 67 or 68
+                         // in IPv4), DHCPv6 (to UDP port 546 or 547 in IPv6)
+  std::uint8_t protocol = 0;  // after IPv6 extension headers; of a fragment, what its fragment header names
   std::uint16_t source_port = 0;  // host byte order
   std::uint16_t destination_port = 0;
   std::array<std::uint8_t, 6> destination_mac{};
   std::array<std::uint8_t, 6> source_mac{};
-  std::array<std::uint8_t, 16> source{};       // IPv4 as ::ffff:a.b.c.d
+  std::array<std::uint8_t, 16> source{};  // IPv4 as ::ffff:a.b.c.d
   std::array<std::uint8_t, 16> destination{};
-  std::uint16_t outer_vlan = 0;   // identifiers of tags inside the frame; 0: none
+  std::uint16_t outer_vlan = 0;  // identifiers of tags inside the frame; 0: none
   std::uint16_t inner_vlan = 0;
-  std::uint16_t tag_bytes = 0;    // length of the tags inside the frame, which stand after the MAC addresses
+  std::uint16_t tag_bytes = 0;  // length of the tags inside the frame, which stand after the MAC addresses
 };
 
 // `stripped_tci` is the outermost tag that the kernel has taken out of the frame already; `has_stripped` says if any.

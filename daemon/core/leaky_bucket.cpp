@@ -87,7 +87,8 @@ Instant LeakyBucket::departure(const BucketParameters& parameters, Instant arriv
         std::max(departure, parameters.packets.earliest({packets_next_, packets_remainder_}, charge.packets));
   }
   if (parameters.bits.set()) {
-    departure = std::max(departure, parameters.bits.earliest({bits_next_, bits_remainder_}, parameters.link_bytes(charge)));
+    departure = std::max(
+        departure, parameters.bits.earliest({bits_next_, bits_remainder_}, parameters.link_bytes(charge)));
   }
   return Instant{Duration{departure}};
 }

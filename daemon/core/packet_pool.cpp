@@ -33,8 +33,8 @@ PacketHandle PacketPool::store(std::span<const std::byte> frame, StrippedTag tag
   if (chunks_for(length) > free_count_) return kNoPacket;
   const auto tag_bytes = wire_form(tag);
   const std::array<std::span<const std::byte>, 4> pieces = {
-      std::span(frame.data() - prefix, prefix), frame.first(tagged ? kMacBytes : 0), std::span(tag_bytes).first(tagged ? kTagBytes : 0),
-      frame.subspan(tagged ? kMacBytes : 0)};
+      std::span(frame.data() - prefix, prefix), frame.first(tagged ? kMacBytes : 0),
+      std::span(tag_bytes).first(tagged ? kTagBytes : 0), frame.subspan(tagged ? kMacBytes : 0)};
 
   const PacketHandle first = take();
   auto* stored = new (&chunks_[first]) StoredPacket;

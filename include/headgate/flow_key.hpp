@@ -2,8 +2,8 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <compare>
+#include <cstdint>
 
 namespace headgate {
 
@@ -31,10 +31,12 @@ struct KeySpec {
 struct FlowKey {
   std::array<std::uint8_t, 16> source{};
   std::array<std::uint8_t, 16> destination{};
-  std::uint16_t source_port = 0;       // host byte order; zero for every fragment of a datagram, the first included
+  std::uint16_t source_port =
+      0;  // host byte order; zero for every fragment of a datagram, the first included
   std::uint16_t destination_port = 0;  // host byte order
   std::uint8_t protocol = 0;           // IP protocol number after IPv6 extension headers
-  std::array<std::uint8_t, 3> vlan{};  // two 12-bit VLAN identifiers: outer in the high bits; 0 is "no such tag"
+  std::array<std::uint8_t, 3>
+      vlan{};  // two 12-bit VLAN identifiers: outer in the high bits; 0 is "no such tag"
 
   bool operator==(const FlowKey&) const = default;
 };

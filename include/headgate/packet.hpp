@@ -17,13 +17,14 @@ inline constexpr ClassIndex kUnmatched = 0xffff;
 // the kernel strips, valid until the slot is given back.
 struct ArrivingPacket {
   std::span<const std::byte> frame;
-  Instant arrival{};             // when the capture thread read it
-  FlowKey key;                   // zero unless the class is shaped
-  std::uint32_t flow_hash = 0;   // of key and class (core/classifier.hpp)
-  std::uint32_t charged_bytes = 0;    // what a bit rate and a byte capacity count
-  std::uint16_t charged_packets = 1;  // what a packet rate and a packet capacity count (segments of a super-packet)
+  Instant arrival{};                // when the capture thread read it
+  FlowKey key;                      // zero unless the class is shaped
+  std::uint32_t flow_hash = 0;      // of key and class (core/classifier.hpp)
+  std::uint32_t charged_bytes = 0;  // what a bit rate and a byte capacity count
+  std::uint16_t charged_packets =
+      1;  // what a packet rate and a packet capacity count (segments of a super-packet)
   ClassIndex class_index = kUnmatched;
-  std::uint16_t vlan_tpid = 0;   // 0: no stripped tag; else the tag to put back after the MAC addresses
+  std::uint16_t vlan_tpid = 0;  // 0: no stripped tag; else the tag to put back after the MAC addresses
   std::uint16_t vlan_tci = 0;
   std::uint8_t prefix_bytes = 0;  // in front of frame.data(), to be sent with the frame
 };

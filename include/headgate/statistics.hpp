@@ -78,14 +78,14 @@ struct UnshapedStatistics {
 struct ShapeStatistics {
   std::string interface;
   Direction direction = Direction::egress;
-  bool diverting = false;      // false: the host is open, `state` says why
-  std::string state;           // "" or a sentence
+  bool diverting = false;                         // false: the host is open, `state` says why
+  std::string state;                              // "" or a sentence
   DivertMethod divert = DivertMethod::automatic;  // the method in use: tcx or clsact
   ShaperStatistics shaper;
   std::uint64_t lost_ring = 0;    // packets the kernel could not put in our full capture ring
   std::uint64_t lost_device = 0;  // packets that the divert device dropped before the ring
   UnshapedStatistics unshaped;
-  ShapeConfig config;             // what is in force
+  ShapeConfig config;  // what is in force
 };
 
 struct FlowStatistics {

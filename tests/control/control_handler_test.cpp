@@ -233,7 +233,8 @@ TEST(ControlHandler, TheLongestListOfFlowsStaysBelowThreeMebibytes) {
   flow.sent = flow.dropped = flow.queued = {kYearsOfFullSpeed, kYearsOfFullSpeed};
   daemon.flows_of["video"].assign(kMaxFlowLimit, flow);
   daemon.status_now.shapes[1].config.classes[1].key.vlan = true;
-  const std::string reply = handle_request(R"({"command":"flows","class":"video","limit":4096})", daemon).line;
+  const std::string reply =
+      handle_request(R"({"command":"flows","class":"video","limit":4096})", daemon).line;
   EXPECT_EQ(Json::parse(reply)["flows"].size(), kMaxFlowLimit);
   EXPECT_LT(reply.size(), 3 * 1024 * 1024);
 }

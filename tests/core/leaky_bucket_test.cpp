@@ -230,7 +230,8 @@ TEST(LeakyBucket, ChargesNoPacketLessThanTheSmallestUnitOfTheLink) {
   EXPECT_EQ(parameters.link_bytes({1, 64}), 64u);
   EXPECT_EQ(parameters.link_bytes({1, 78}), 64u);
   EXPECT_EQ(parameters.link_bytes({1, 100}), 86u);
-  EXPECT_EQ(parameters.link_bytes({1, 10}), 64u) << "a negative overhead never makes a packet's size negative";
+  EXPECT_EQ(parameters.link_bytes({1, 10}), 64u)
+      << "a negative overhead never makes a packet's size negative";
 }
 
 }  // namespace

@@ -88,8 +88,9 @@ INSTANTIATE_TEST_SUITE_P(
                 {"halt"},
                 R"(unknown command "halt", expected "show", "flows", "reload", "check" or "version")"},
         Refusal{"MistypedOption", {"--jsno"}, R"(unknown option "--jsno", did you mean "--json"?)"},
-        Refusal{
-            "AbbreviatedOption", {"--cont", "/tmp/s"}, R"(unknown option "--cont", did you mean "--control"?)"},
+        Refusal{"AbbreviatedOption",
+                {"--cont", "/tmp/s"},
+                R"(unknown option "--cont", did you mean "--control"?)"},
         Refusal{
             "UnknownLetter",
             {"-x"},

@@ -9,11 +9,11 @@
 #include <thread>
 
 #include "linux/bpf_attachment.hpp"
-#include "linux/timer_waiter.hpp"
 #include "linux/child_process.hpp"
 #include "linux/divert_fixture.hpp"
 #include "linux/forwarder.hpp"
 #include "linux/netlink.hpp"
+#include "linux/timer_waiter.hpp"
 #include "support/packet_builder.hpp"
 
 namespace headgate::test {
