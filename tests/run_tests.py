@@ -174,9 +174,7 @@ def everything(tally):
         tally.failed += IN_CI
         return
     integration_tests(tally, "release")
-    # The service is the release build's; the others run everything that is not about it.
-    integration_tests(tally, "dev", *(path.name for path in sorted((ROOT / "tests/integration").glob("*_test.py"))
-                                      if path.name != "service_test.py"))
+    integration_tests(tally, "dev")
     if tsan_built:
         integration_tests(tally, "tsan", "reload_test.py", "stop_test.py", "bypass_test.py")
 

@@ -23,6 +23,7 @@ interface = "eth0"
 """
 
 
+@pytest.mark.measured
 def test_bypassed_and_unmatched_traffic_is_not_slowed(net, headgate, programs, divert, figure):
     headgate.start(SATURATED, divert=divert)
     receiver = Receiver(net.peer, programs)

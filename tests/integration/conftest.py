@@ -5,6 +5,7 @@ import platform
 import signal
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 import network
 from daemon import Headgate
@@ -12,9 +13,11 @@ from daemon import Headgate
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 LONGEST_TEST = 180  # s
+ATTEMPTS = 3
 
 _figures = {}
 _not_applicable = []
+_measured_again = []
 
 
 def pytest_addoption(parser):
@@ -37,18 +40,40 @@ def kernel_has_tcx():
 
 
 def pytest_collection_modifyitems(config, items):
-    # A divert method that the kernel does not have is not skipped: there is nothing to test.
-    if kernel_has_tcx():
-        return
+    # A divert method that the kernel does not have is not skipped: there is nothing to test. The same goes for the
+    # installed service and the demo, which are always the release build, when another one is tested.
     for item in list(items):
-        if getattr(item, "callspec", None) and item.callspec.params.get("divert") == "tcx":
+        method = item.callspec.params.get("divert") if hasattr(item, "callspec") else None
+        if method == "tcx" and not kernel_has_tcx():
             _not_applicable.append(item.nodeid)
             items.remove(item)
+        elif item.get_closest_marker("release") and config.getoption("preset") != "release":
+            items.remove(item)
+
+
+def pytest_runtest_protocol(item, nextitem):
+    """A measured figure may be spoilt by other load on the machine, and never bettered by it: up to three attempts."""
+    if not item.get_closest_marker("measured"):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            _measured_again.append(item.nodeid)
+            item._initrequest()  # fixtures anew
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        if not any(report.failed and report.when == "call" for report in reports):
+            break
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 def pytest_terminal_summary(terminalreporter, config):
     if _not_applicable:
         terminalreporter.write_line(f"{len(_not_applicable)} cases not applicable: this kernel has no TCX")
+    for name in _measured_again:
+        terminalreporter.write_line(f"measured again: {name}")
     if _figures:
         path = config.programs.parent / "integration-figures.json"
         path.write_text(json.dumps(_figures, indent=1, sort_keys=True) + "\n")

@@ -84,6 +84,7 @@ def test_a_start_right_after_a_kill_works(net, headgate, programs, divert):
     assert len(traces.divert_devices(net.host)) == 2
 
 
+@pytest.mark.measured
 def test_stopped_by_a_signal_traffic_passes_and_shaping_returns(net, headgate, programs, divert, figure):
     headgate.start(CONFIG, divert=divert)
     receiver = Receiver(net.peer, programs)
@@ -113,6 +114,7 @@ def test_stopped_by_a_signal_traffic_passes_and_shaping_returns(net, headgate, p
     check_law(headgate.shape())
 
 
+@pytest.mark.measured
 def test_a_second_instance_is_refused_and_harms_nothing(net, headgate, headgates, programs, divert):
     headgate.start(CONFIG, divert=divert)
     receiver = Receiver(net.peer, programs)

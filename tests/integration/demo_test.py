@@ -14,12 +14,7 @@ import traces
 from conftest import ROOT
 from traffic import Sender
 
-
-@pytest.fixture(autouse=True)
-def only_release(pytestconfig):
-    # It builds and runs the release, whatever is tested here.
-    if pytestconfig.getoption("preset") != "release":
-        pytest.fail("run this with --preset=release")
+pytestmark = pytest.mark.release
 
 
 def test_without_an_interface_it_ends_by_itself_with_numbers_that_add_up():

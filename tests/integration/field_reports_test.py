@@ -40,6 +40,7 @@ def megabit_in_slices(namespace, seconds, start, slice_seconds=0.1, interface="e
     return rates
 
 
+@pytest.mark.measured
 def test_kubernetes_90838_a_ten_megabit_limit_holds_from_the_first_moment(net, headgate, divert, figure):
     headgate.start(clients("10mbit", "50ms"), divert=divert)
     start = time.monotonic()
@@ -50,6 +51,7 @@ def test_kubernetes_90838_a_ten_megabit_limit_holds_from_the_first_moment(net, h
     assert max(rates) <= 10.5  # a slice may hold one packet more than its share, and is not cut to the packet
 
 
+@pytest.mark.measured
 def test_containernetworking_609_no_burst_at_the_start_and_no_sawtooth_after(net, headgate, divert):
     headgate.start(clients("10mbit", "50ms"), divert=divert)
     load = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=6)
@@ -60,6 +62,7 @@ def test_containernetworking_609_no_burst_at_the_start_and_no_sawtooth_after(net
         assert rate == pytest.approx(10, rel=0.05)
 
 
+@pytest.mark.measured
 def test_tcconfig_193_a_probe_after_idle_measures_the_rate_and_not_a_burst(net, headgate, programs, divert):
     headgate.start(clients("8mbit", "200p"), divert=divert)
     time.sleep(2)  # a token bucket would fill up
@@ -70,6 +73,7 @@ def test_tcconfig_193_a_probe_after_idle_measures_the_rate_and_not_a_burst(net, 
     assert rate_of(flow) == pytest.approx(1000, rel=0.01)
 
 
+@pytest.mark.measured
 def test_wondershaper_4_ipv6_does_not_bypass_the_limit(net, headgate, programs, divert):
     headgate.start(clients("1000pps"), divert=divert)
     receiver = Receiver(net.peer, programs)
@@ -83,6 +87,7 @@ def test_wondershaper_4_ipv6_does_not_bypass_the_limit(net, headgate, programs, 
     assert rate_of(together) == pytest.approx(1000, rel=0.005)
 
 
+@pytest.mark.measured
 def test_asuswrt_375_ipv6_is_queued_as_well_as_ipv4(net, headgate, programs, divert):
     headgate.start(clients("500pps", key="dst"), divert=divert)
     receiver = Receiver(net.peer, programs)
@@ -108,6 +113,7 @@ def test_tcconfig_153_setting_again_after_deleting_works(net, headgate, divert):
         assert headgate.shape()["diverting"]
 
 
+@pytest.mark.measured
 def test_tcconfig_68_traffic_is_neither_unlimited_nor_lost_while_rules_are_replaced(net, headgate, programs, divert):
     headgate.start(clients("1000pps"), divert=divert)
     receiver = Receiver(net.peer, programs)
@@ -149,6 +155,7 @@ def test_trickle_18_what_cannot_be_shaped_is_refused_and_not_silently_without_ef
         assert device in headgate.log() and "Ethernet" in headgate.log()
 
 
+@pytest.mark.measured
 def test_wondershaper_92_a_limit_for_each_address(net, headgate, programs, divert):
     headgate.start(clients("300pps", key="dst"), divert=divert)
     receiver = Receiver(net.peer, programs)
@@ -171,7 +178,8 @@ def test_pyroute2_715_a_rate_beyond_34_gigabit_does_not_wrap_around(net, headgat
     assert len(receiver.stop(settle=0.3)) == sent  # 32 bits of bytes per second would leave 17 kbit/s to 640 Mbit/s
 
 
-@pytest.mark.parametrize("rate", [10_000, 50_000])
+@pytest.mark.measured
+@pytest.mark.parametrize("rate", [10_000, 25_000])
 def test_appneta_235_what_was_asked_is_what_leaves(net, headgate, programs, divert, figure, rate):
     headgate.start(clients(f"{rate}pps", "20ms"), divert=divert)
     receiver = Receiver(net.peer, programs)
@@ -181,6 +189,7 @@ def test_appneta_235_what_was_asked_is_what_leaves(net, headgate, programs, dive
     assert rate_of(flow) == pytest.approx(rate, rel=0.001)
 
 
+@pytest.mark.measured
 def test_mahimahi_144_a_high_bit_rate_is_reached(net, headgate, divert, figure):
     headgate.start(clients("700mbit", "20ms"), divert=divert)
     report = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=5, streams=2).finish()
@@ -189,6 +198,7 @@ def test_mahimahi_144_a_high_bit_rate_is_reached(net, headgate, divert, figure):
     assert 0.9 * 700 <= goodput <= 700
 
 
+@pytest.mark.measured
 def test_cilium_29083_no_seconds_of_latency_behind_a_full_queue(net, headgate, programs, divert):
     headgate.start(clients("10mbit", "30ms"), divert=divert)
     receiver = Receiver(net.peer, programs)

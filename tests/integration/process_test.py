@@ -16,6 +16,7 @@ interface = "eth0"
 """
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("watchdog", [None, 2])
 def test_without_traffic_nothing_wakes_up_but_the_watchdog(net, headgate, divert, watchdog):
     # Multicast listener reports of the kernel are traffic too: keep the wire quiet.

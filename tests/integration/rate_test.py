@@ -5,6 +5,8 @@ import pytest
 import network
 from traffic import Receiver, Sender, gaps, percentile, rate_of
 
+pytestmark = pytest.mark.measured
+
 MILLISECOND = 1_000_000  # ns
 
 ONE_FLOW = """

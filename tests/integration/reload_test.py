@@ -78,6 +78,7 @@ def test_a_queue_of_a_class_that_was_removed_is_sent(net, headgate, programs, di
     assert arrivals.reordered() == 0
 
 
+@pytest.mark.measured
 def test_a_new_rate_holds_from_the_next_packet_on(net, headgate, programs, divert):
     headgate.start(CONFIG.format(key="class", rate="1000pps"), divert=divert)
     receiver = Receiver(net.peer, programs)

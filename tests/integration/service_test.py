@@ -14,7 +14,9 @@ import traces
 from conftest import ROOT
 from daemon import EXIT_NOT_PERMITTED, EXIT_OK, class_of
 from systemd_machine import Machine
-from traffic import Ping, Receiver, Sender, rate_of
+from traffic import Ping, Receiver, Sender
+
+pytestmark = pytest.mark.release
 
 CONFIG = """
 [[shape]]

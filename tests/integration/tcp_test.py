@@ -5,6 +5,8 @@ import pytest
 import network
 from traffic import Ping, TcpLoad
 
+pytestmark = pytest.mark.measured
+
 TWENTY_MEGABIT = """
 [[shape]]
 interface = "eth0"
