@@ -288,9 +288,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadRequest{"NoCommand", "{}", "the request has no member \"command\""},
         BadRequest{"CommandIsNumber", R"({"command":1})", "member \"command\" is not a string"},
         BadRequest{"UnknownCommand", R"({"command":"halt"})",
-                   "unknown command \"halt\", expected \"show\", \"flows\", \"reload\" or \"version\""},
+                   "unknown command \"halt\", expected \"show\", \"flows\", \"capture\", \"reload\" or \"version\""},
         BadRequest{"EmptyCommand", R"({"command":""})",
-                   "unknown command \"\", expected \"show\", \"flows\", \"reload\" or \"version\""},
+                   "unknown command \"\", expected \"show\", \"flows\", \"capture\", \"reload\" or \"version\""},
         BadRequest{"UnknownMember", R"({"command":"reload","fast":true})",
                    "unknown member \"fast\" in the request"},
         BadRequest{"ClassIsList", R"({"command":"flows","class":["dns"]})",
@@ -315,7 +315,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadRequest{"InvalidUtf8", "{\"command\":\"sho\xc3\x28\"}", "the request is not JSON: see byte 17"},
         BadRequest{"LongCommand", R"({"command":")" + std::string(60'000, 'x') + R"("})",
                    "unknown command \"" + std::string(80, 'x') +
-                       "...\", expected \"show\", \"flows\", \"reload\" or \"version\""},
+                       "...\", expected \"show\", \"flows\", \"capture\", \"reload\" or \"version\""},
         BadRequest{"ZeroByte", std::string("{\"command\":\"show\"}\0", 19),
                    "the request is not JSON: see byte 19"}),
     [](const auto& test) { return std::string(test.param.name); });
@@ -354,6 +354,56 @@ TEST(ControlHandler, SurvivesMutatedRequests) {
     if (HasFailure()) return;
     daemon.queries.clear();
   }
+}
+
+TEST(ControlHandler, StartsACaptureOfAClassWithTheEventsAskedFor) {
+  FakeDaemon daemon;
+  const Reply reply = handle_request(
+      R"({"command":"capture","class":"eth0/egress/clients","events":["dropped","received"]})", daemon);
+  ASSERT_NE(reply.stream, nullptr);
+  const Json json = Json::parse(reply.line);
+  EXPECT_EQ(json.at("class"), "eth0/egress/clients");
+  EXPECT_EQ(json.at("events"), Json({"received", "dropped"}));
+  EXPECT_EQ(json.at("format"), "pcapng");
+  ASSERT_EQ(daemon.capture_queries.size(), 1u);
+  const CaptureQuery& query = daemon.capture_queries[0];
+  EXPECT_EQ(query.interface, "eth0");
+  EXPECT_EQ(query.direction, Direction::egress);
+  EXPECT_EQ(query.class_name, "clients");
+  EXPECT_EQ(query.events, (PacketEventSet{true, false, true}));
+}
+
+TEST(ControlHandler, CapturesAllEventsUnlessSomeAreNamed) {
+  FakeDaemon daemon;
+  ask(R"({"command":"capture","class":"dns"})", daemon);
+  EXPECT_EQ(daemon.capture_queries.at(0).events, (PacketEventSet{true, true, true}));
+}
+
+TEST(ControlHandler, RefusesACaptureOfNoClassOrOfSeveral) {
+  FakeDaemon daemon;
+  EXPECT_EQ(error_code(ask(R"({"command":"capture"})", daemon)), "bad_request");
+  EXPECT_EQ(error_code(ask(R"({"command":"capture","class":"dnss"})", daemon)), "unknown_class");
+  EXPECT_EQ(error_code(ask(R"({"command":"capture","class":"clients"})", daemon)), "ambiguous_class");
+  EXPECT_TRUE(daemon.capture_queries.empty());
+}
+
+TEST(ControlHandler, RefusesEventsThatThereAreNot) {
+  for (const char* events : {"[]", "\"sent\"", "[\"lost\"]", "[1]", "[null,\"sent\"]", "{}"}) {
+    FakeDaemon daemon;
+    const Json reply =
+        ask(R"({"command":"capture","class":"dns","events":)" + std::string(events) + "}", daemon);
+    EXPECT_EQ(error_code(reply), "bad_request") << events;
+    EXPECT_THAT(error_message(reply), HasSubstr(R"("received" "sent" "dropped")"));
+    EXPECT_TRUE(daemon.capture_queries.empty());
+  }
+}
+
+TEST(ControlHandler, SaysWhyTheDaemonCapturesNot) {
+  FakeDaemon daemon;
+  daemon.capture_refusal = "4 captures run already";
+  const Json reply = ask(R"({"command":"capture","class":"dns"})", daemon);
+  EXPECT_EQ(error_code(reply), "refused");
+  EXPECT_EQ(error_message(reply), "no capture: 4 captures run already");
 }
 
 }  // namespace

@@ -6,19 +6,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "control/fake_daemon.hpp"
 #include "headgate/control_message.hpp"
 #include "service/served_socket.hpp"
 #include "service/temporary_directory.hpp"
+#include "support/packet_builder.hpp"
+#include "support/pcapng_reader.hpp"
 
 namespace headgate {
 namespace {
@@ -70,6 +76,30 @@ class HeadgatectlTest : public testing::Test {
 
   ControlSocket::Handler handler() {
     return [this](std::string_view line) { return handle_request(line, daemon).line; };
+  }
+
+  // As the daemon does it; `started` fills the tap of a capture.
+  ControlSocket::Handler capture_handler(const std::function<void(PacketTap&)>& started) {
+    return [this, started](std::string_view line) {
+      Reply reply = handle_request(line, daemon);
+      ControlReply result(reply.line);
+      if (!reply.stream) return result;
+      started(*daemon.tap);
+      result.stream = [stream = reply.stream](std::string& out) { return stream->read(out); };
+      return result;
+    };
+  }
+
+  static void put(PacketTap& tap, PacketEvent event, int port, DropReason reason = {}) {
+    const auto frame = PacketBuilder()
+                           .ipv4("10.0.0.1", "10.0.0.2")
+                           .udp(4000, static_cast<std::uint16_t>(port))
+                           .payload(18)
+                           .build();
+    const std::span<const std::byte> part = frame;
+    if (tap.wants(event))
+      tap.put(event, reason, Instant(std::chrono::seconds(1'700'000'000)),
+              static_cast<std::uint32_t>(frame.size()), {&part, 1});
   }
 
   TemporaryDirectory directory;
@@ -324,6 +354,115 @@ TEST_F(HeadgatectlTest, PrintsHelp) {
   EXPECT_EQ(outcome.exit_code, kExitOk);
   EXPECT_THAT(outcome.output,
               AllOf(StartsWith("headgatectl shows"), HasSubstr("Examples:"), HasSubstr("flows [CLASS]")));
+}
+
+TEST_F(HeadgatectlTest, CapturesToAFileThatTcpdumpReads) {
+  ServedSocket server(path, capture_handler([](PacketTap& tap) {
+                        put(tap, PacketEvent::received, 1053);
+                        put(tap, PacketEvent::received, 1054);
+                        put(tap, PacketEvent::sent, 1053);
+                        put(tap, PacketEvent::dropped, 1054, DropReason::queue_full);
+                        put(tap, PacketEvent::received, 1055);
+                      }));
+  const std::string file = directory.file("trace.pcapng");
+  const Outcome outcome = run({"capture", "dns", "-w", file, "-c", "4"});
+  EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.errors;
+  EXPECT_EQ(outcome.output, "");
+  EXPECT_EQ(outcome.errors, "headgatectl: 4 packets captured, 0 missed\n");
+  const PcapngTrace trace = PcapngReader(read_all(file)).read();
+  std::vector<std::string> comments;
+  for (const auto& packet : trace.packets) comments.push_back(packet.comment);
+  EXPECT_THAT(comments, testing::ElementsAre("received", "received", "sent", "dropped: queue_full"));
+
+  const std::string text = directory.file("text");
+  ASSERT_EQ(std::system(("TZ=UTC tcpdump -tt -nr " + file + " > " + text + " 2> /dev/null").c_str()), 0);
+  EXPECT_EQ(read_all(text),
+            "1700000000.000000 IP 10.0.0.1.4000 > 10.0.0.2.1053: UDP, length 18\n"
+            "1700000000.000000 IP 10.0.0.1.4000 > 10.0.0.2.1054: UDP, length 18\n"
+            "1700000000.000000 IP 10.0.0.1.4000 > 10.0.0.2.1053: UDP, length 18\n"
+            "1700000000.000000 IP 10.0.0.1.4000 > 10.0.0.2.1054: UDP, length 18\n");
+}
+
+TEST_F(HeadgatectlTest, CapturesLiveIntoAPipe) {
+  std::atomic<PacketTap*> tap = nullptr;
+  ServedSocket server(path, capture_handler([&tap](PacketTap& started) { tap = &started; }));
+  const std::string text = directory.file("text");
+  std::thread reader([&] {
+    const std::string command = std::string(HEADGATECTL) + " --control " + path +
+                                " capture dns --dropped -w - 2>/dev/null | tcpdump -l -c 2 -nr - > " + text +
+                                " 2>/dev/null";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+  });
+  while (tap == nullptr) std::this_thread::yield();
+  put(*tap, PacketEvent::received, 50);
+  put(*tap, PacketEvent::dropped, 51, DropReason::queue_full);
+  const auto lines = [&] {
+    const std::string all = read_all(text);
+    return std::count(all.begin(), all.end(), '\n');
+  };
+  while (lines() < 1) std::this_thread::yield();  // shown before the next one comes
+  put(*tap, PacketEvent::dropped, 52, DropReason::queue_full);
+  reader.join();  // headgatectl sees that nobody reads its output any more
+  EXPECT_EQ(lines(), 2);
+  EXPECT_THAT(read_all(text), AllOf(HasSubstr("10.0.0.2.51"), HasSubstr("10.0.0.2.52")));
+}
+
+TEST_F(HeadgatectlTest, SaysHowMuchItCapturedInJson) {
+  ServedSocket server(path, capture_handler([](PacketTap& tap) { put(tap, PacketEvent::sent, 53); }));
+  const std::string file = directory.file("trace.pcapng");
+  const Outcome outcome = run({"-j", "capture", "dns", "-w", file, "-c", "1"});
+  EXPECT_EQ(outcome.exit_code, kExitOk);
+  EXPECT_EQ(Json::parse(outcome.output),
+            (Json{{"schema", 1}, {"file", file}, {"captured", 1}, {"missed", 0}}));
+}
+
+TEST_F(HeadgatectlTest, SaysThatTheDaemonEndedTheCapture) {
+  ServedSocket server(path, capture_handler([](PacketTap& tap) {
+                        put(tap, PacketEvent::sent, 53);
+                        tap.end();
+                      }));
+  const std::string file = directory.file("trace.pcapng");
+  const Outcome outcome = run({"capture", "dns", "-w", file});
+  EXPECT_EQ(outcome.exit_code, kExitRefused);
+  EXPECT_THAT(outcome.errors, HasSubstr("headgated ended the capture"));
+  EXPECT_EQ(PcapngReader(read_all(file)).read().packets.size(), 1u);
+}
+
+TEST_F(HeadgatectlTest, WritesNoTraceOfAClassThatThereIsNot) {
+  ServedSocket server(path, capture_handler([](PacketTap&) {}));
+  const std::string file = directory.file("trace.pcapng");
+  const Outcome outcome = run({"capture", "dnss", "-w", file});
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_THAT(outcome.errors, HasSubstr(R"(no class "dnss", did you mean "dns"?)"));
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+TEST_F(HeadgatectlTest, SaysWhereItCannotWriteATrace) {
+  ServedSocket server(path, capture_handler([](PacketTap&) {}));
+  const Outcome outcome = run({"capture", "dns", "-w", "/nowhere/trace.pcapng"});
+  EXPECT_EQ(outcome.exit_code, kExitRefused);
+  EXPECT_EQ(outcome.errors,
+            "headgatectl: cannot write to /nowhere/trace.pcapng: No such file or directory\n");
+  const Outcome full = run({"capture", "dns", "-w", "/dev/full"});
+  EXPECT_EQ(full.errors, "headgatectl: cannot write to /dev/full: No space left on device\n");
+}
+
+TEST_F(HeadgatectlTest, ASignalEndsACaptureWithAWholeTrace) {
+  std::atomic<PacketTap*> tap = nullptr;
+  ServedSocket server(path, capture_handler([&tap](PacketTap& started) {
+                        put(started, PacketEvent::sent, 53);
+                        tap = &started;
+                      }));
+  const std::string file = directory.file("trace.pcapng"), pid_file = directory.file("pid");
+  std::thread interrupter([&] {
+    while (tap == nullptr || tap.load()->peek() || read_all(file).size() < 100) std::this_thread::yield();
+    kill(std::stoi(read_all(pid_file)), SIGINT);
+  });
+  const std::string command = "echo $$ > " + pid_file + "; exec " + HEADGATECTL + " --control " + path +
+                              " capture dns -w " + file + " 2>/dev/null";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  interrupter.join();
+  EXPECT_EQ(PcapngReader(read_all(file)).read().packets.size(), 1u);
 }
 
 }  // namespace

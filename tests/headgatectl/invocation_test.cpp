@@ -58,6 +58,27 @@ TEST(Invocation, DoesNotTakeTheCommandForTheInterval) {
   EXPECT_EQ(invocation.watch, std::chrono::seconds(1));
 }
 
+TEST(Invocation, ReadsWhatToCaptureAndWhereTo) {
+  const Invocation all = parse({"capture", "dns", "-w", "trace.pcapng"});
+  EXPECT_EQ(all.command->name, "capture");
+  EXPECT_EQ(all.argument, "dns");
+  EXPECT_EQ(all.file, "trace.pcapng");
+  EXPECT_EQ(all.events, PacketEventSet{}) << "all of them";
+  EXPECT_FALSE(all.count);
+  EXPECT_FALSE(all.watch) << "-w is not --watch here";
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"capture", "dns", "--dropped", "--sent", "-w", "-", "-c", "7"},
+        {"-w", "-", "-c7", "capture", "--sent", "--dropped", "dns"},
+        {"capture", "-w-", "dns", "--count=7", "--sent", "--dropped"},
+        {"capture", "--write", "-", "dns", "--count", "7", "--sent", "--dropped"}}) {
+    const Invocation invocation = parse(arguments);
+    EXPECT_EQ(invocation.argument, "dns");
+    EXPECT_EQ(invocation.file, "-");
+    EXPECT_EQ(invocation.events, (PacketEventSet{false, true, true}));
+    EXPECT_EQ(invocation.count, 7);
+  }
+}
+
 TEST(Invocation, WantsHelpOrVersionWhateverElseThereIs) {
   EXPECT_TRUE(parse({"flows", "--help"}).help);
   EXPECT_TRUE(parse({"-h"}).help);
@@ -84,17 +105,18 @@ INSTANTIATE_TEST_SUITE_P(
     Invocation, RefusedInvocations,
     testing::Values(
         Refusal{"MistypedCommand", {"shwo"}, R"(unknown command "shwo", did you mean "show"?)"},
-        Refusal{"UnknownCommand",
-                {"halt"},
-                R"(unknown command "halt", expected "show", "flows", "reload", "check" or "version")"},
+        Refusal{
+            "UnknownCommand",
+            {"halt"},
+            R"(unknown command "halt", expected "show", "flows", "capture", "reload", "check" or "version")"},
         Refusal{"MistypedOption", {"--jsno"}, R"(unknown option "--jsno", did you mean "--json"?)"},
         Refusal{"AbbreviatedOption",
-                {"--cont", "/tmp/s"},
-                R"(unknown option "--cont", did you mean "--control"?)"},
+                {"--contro", "/tmp/s"},
+                R"(unknown option "--contro", did you mean "--control"?)"},
         Refusal{
             "UnknownLetter",
             {"-x"},
-            R"(unknown option "-x", expected "--json", "--bytes", "--limit", "--watch", "--control", "--version" or "--help")"},
+            R"(unknown option "-x", expected "--json", "--bytes", "--limit", "--watch", "--write", "--received", "--sent", "--dropped", "--count", "--control", "--version" or "--help")"},
         Refusal{"ControlWithoutPath", {"--control"}, R"(option "--control" needs a PATH)"},
         Refusal{"ControlTwice", {"--control", "a", "--control", "b"}, R"(option "--control" is given twice)"},
         Refusal{"JsonWithValue", {"--json=1"}, R"(option "--json" takes no value)"},
@@ -110,6 +132,17 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{
             "WatchNegative", {"--watch=-1"}, R"(--watch "-1" is not a number of seconds from 0.1 to 86400)"},
         Refusal{"WatchAndReload", {"reload", "--watch"}, R"(--watch does not go with "reload")"},
+        Refusal{"CaptureWithoutClass", {"capture", "-w", "x"}, R"("capture" needs a CLASS)"},
+        Refusal{
+            "CaptureWithoutFile", {"capture", "dns"}, R"("capture" needs -w FILE; -w - is standard output)"},
+        Refusal{"CaptureWithEmptyFile",
+                {"capture", "dns", "-w"},
+                R"("capture" needs -w FILE; -w - is standard output)"},
+        Refusal{"CountZero",
+                {"capture", "dns", "-w", "x", "-c", "0"},
+                R"(--count "0" is not a whole number from 1 on)"},
+        Refusal{"CountAndFlows", {"flows", "dns", "-c", "5"}, R"(--count does not go with "flows")"},
+        Refusal{"DroppedAndShow", {"show", "--dropped"}, R"(--dropped does not go with "show")"},
         Refusal{"LimitAndShow", {"show", "-n", "5"}, R"(--limit does not go with "show")"},
         Refusal{"BytesAndFlows", {"flows", "-b"}, R"(--bytes does not go with "flows")"},
         Refusal{"CheckWithoutFile", {"check"}, R"("check" needs a FILE)"},

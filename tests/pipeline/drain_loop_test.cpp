@@ -255,6 +255,199 @@ TEST_F(DrainLoopTest, NewClassesTakeEffectBehindThePacketsOfTheOldOnes) {
   EXPECT_EQ(sink_.departures[3].at - sink_.departures[2].at, milliseconds(10));
 }
 
+// What a capture of one class sees: what happened to which frame.
+class DrainLoopTapTest : public DrainLoopTest {
+ protected:
+  struct Seen {
+    PacketEvent event;
+    DropReason reason;
+    Instant at;
+    Frame frame;
+  };
+
+  void tap(const std::string& class_name = "all", PacketEventSet events = {true, true, true}) {
+    tap_ = std::make_shared<PacketTap>(class_name, events);
+    ASSERT_TRUE(taps_.add(tap_, classifier_->classes()));
+    loop_->observe(&taps_);
+  }
+
+  std::vector<Seen> seen() {
+    std::vector<Seen> all;
+    while (const auto packet = tap_->peek()) {
+      all.push_back(
+          {packet->event, packet->reason, packet->at, {packet->frame.begin(), packet->frame.end()}});
+      tap_->pop();
+    }
+    return all;
+  }
+
+  // Counts what was seen and compares it with the counters of the shaper.
+  std::vector<Seen> seen_as_counted() {
+    std::vector<Seen> all = seen();
+    std::uint64_t received = 0, sent = 0;
+    std::array<std::uint64_t, kDropReasonCount> drops{};
+    for (const Seen& one : all) {
+      if (one.event == PacketEvent::received) ++received;
+      if (one.event == PacketEvent::sent) ++sent;
+      if (one.event == PacketEvent::dropped) ++drops[static_cast<std::size_t>(one.reason)];
+    }
+    const ClassStatistics counted = shaper_->statistics(clock_.now()).classes.at(0);
+    EXPECT_EQ(received, counted.received.packets);
+    EXPECT_EQ(sent, counted.sent.packets);
+    for (std::size_t i = 0; i < kDropReasonCount; ++i)
+      EXPECT_EQ(drops[i], counted.dropped[i].packets) << kDropReasonNames[i];
+    return all;
+  }
+
+  PacketTaps taps_;
+  std::shared_ptr<PacketTap> tap_;
+};
+
+TEST_F(DrainLoopTapTest, SeesEachPacketComeAndGoInTime) {
+  use({shaped(1000)});
+  tap();
+  for (int i = 0; i < 2; ++i) hand_over(frame_to(1, i));
+  run();
+  const auto all = seen_as_counted();
+  ASSERT_EQ(all.size(), 4u);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(all[i].event, PacketEvent::received);
+    EXPECT_EQ(all[i].at, kTestStart);
+    EXPECT_EQ(all[i].frame, frame_to(1, i));
+    EXPECT_EQ(all[2 + i].event, PacketEvent::sent);
+    EXPECT_EQ(all[2 + i].at, kTestStart + i * milliseconds(1));
+    EXPECT_EQ(all[2 + i].frame, frame_to(1, i));
+  }
+}
+
+TEST_F(DrainLoopTapTest, SeesEveryReasonForADrop) {
+  use({shaped(1, 2)});
+  tap();
+  loop_->send_rest_at_end(true);
+  sink_.refuse = [](const Frame& frame) { return frame == frame_to(2); };
+  // Too slow to send the rest at the end.
+  sink_.after_send = [this] {
+    if (hand_off_.empty()) clock_.advance(seconds(3));
+  };
+  run({[this] { hand_over(frame_to(2)); }, [this] { hand_over(frame_to(3), true); },
+       [this] {
+         for (int i = 0; i < 5; ++i) hand_over(frame_to(1, i));
+         for (int host = 10; host < 140; ++host) {
+           for (int i = 0; i < 2; ++i) hand_over(frame_to(host, i));
+         }
+         hand_over(HandOffEntry::Kind::end);
+       }});
+  seen_as_counted();
+  for (const DropReason reason :
+       {DropReason::queue_full, DropReason::clipped, DropReason::send_failed, DropReason::stop})
+    EXPECT_GT(dropped(reason).packets, 0u) << name_of(reason);
+}
+
+TEST_F(DrainLoopTapTest, SeesWhatMemoryCannotHold) {
+  classifier_ = classifier_of({shaped(1)});
+  shaper_.emplace(ShaperLimits{.memory = DataSize{8 * 256}, .max_flows = 12}, classifier_->classes(),
+                  clock_.now());
+  loop_.emplace(hand_off_, source_, sink_, waiter_, clock_, *shaper_, classifier_);
+  tap();
+  hand_over(HandOffEntry::Kind::end);
+  run();
+  loop_.emplace(hand_off_, source_, sink_, waiter_, clock_, *shaper_, classifier_);
+  loop_->observe(&taps_);
+  for (int i = 0; i < 8; ++i) hand_over(frame_to(1, i));
+  for (int host = 2; host < 20; ++host) hand_over(frame_to(host));
+  hand_over(HandOffEntry::Kind::end);
+  run();
+  const auto all = seen_as_counted();
+  EXPECT_GT(dropped(DropReason::pool_full).packets, 0u);
+  EXPECT_GT(dropped(DropReason::flow_table_full).packets, 0u);
+  // The longest queue lost its last packets, in whole.
+  const bool queued_one = std::any_of(all.begin(), all.end(), [](const Seen& one) {
+    return one.reason == DropReason::pool_full && one.frame == frame_to(1, 7);
+  });
+  EXPECT_TRUE(queued_one);
+}
+
+TEST_F(DrainLoopTapTest, SeesABypassClassAndPutsATagBack) {
+  const Frame tagged = PacketBuilder().vlan(5).ipv4("10.0.0.1", "10.0.0.2").udp(1, 2).payload(18).build();
+  Frame untagged = tagged;
+  untagged.erase(untagged.begin() + 12, untagged.begin() + 16);
+  for (const bool bypass : {true, false}) {
+    use({bypass ? ClassConfig{.name = "all", .bypass = true} : shaped(1000)});
+    taps_ = PacketTaps();
+    tap();
+    hand_over(untagged, false, 0x8100, 5);
+    run();
+    const auto all = seen_as_counted();
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(all[0].frame, tagged) << "bypass: " << bypass;
+    EXPECT_EQ(all[1].frame, tagged) << "bypass: " << bypass;
+  }
+}
+
+TEST_F(DrainLoopTapTest, SeesOnlyTheEventsOfItsClass) {
+  ClassConfig free{.name = "free", .bypass = true};
+  use({free, shaped(1000)});
+  tap("all");
+  hand_over(frame_to(1));  // the first class takes it
+  hand_over(PacketBuilder().arp("10.0.0.1", "10.0.0.2").build());
+  run();
+  EXPECT_TRUE(seen().empty());
+
+  use({shaped(1000)});
+  taps_ = PacketTaps();
+  tap("all", {false, true, false});
+  hand_over(frame_to(1));
+  run();
+  const auto all = seen();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].event, PacketEvent::sent);
+}
+
+TEST_F(DrainLoopTapTest, FollowsItsClassThroughAReloadAndEndsWithIt) {
+  use({shaped(1000)});
+  tap();
+  ClassConfig first{.name = "other", .bypass = true};
+  std::vector<std::unique_ptr<PacketMatcher>> matchers(2);
+  struct Nothing : PacketMatcher {
+    bool matches(std::span<const std::byte>) const override { return false; }
+  };
+  matchers[0] = std::make_unique<Nothing>();
+  Reconfiguration moved{.classifier = std::make_shared<const Classifier>(std::vector{first, shaped(1000)},
+                                                                         std::move(matchers), 1)};
+  Reconfiguration gone{.classifier = classifier_of({first})};
+  run({[&] {
+         hand_over(HandOffEntry::Kind::reconfiguration, &moved);
+         classifier_ = moved.classifier;
+         hand_over(frame_to(1));
+       },
+       [&] {
+         EXPECT_EQ(seen().size(), 2u) << "its index is another, its name the same";
+         EXPECT_FALSE(tap_->ended());
+         hand_over(HandOffEntry::Kind::reconfiguration, &gone);
+         classifier_ = gone.classifier;
+         hand_over(frame_to(1));
+       }});
+  EXPECT_TRUE(tap_->ended());
+  EXPECT_TRUE(seen().empty());
+}
+
+TEST_F(DrainLoopTapTest, ThereMayBeSomeAtOnceAndOthersStay) {
+  use({shaped(1000)});
+  std::vector<std::shared_ptr<PacketTap>> all;
+  for (std::size_t i = 0; i < PacketTaps::kMost; ++i) {
+    all.push_back(std::make_shared<PacketTap>("all", PacketEventSet{true, false, false}));
+    EXPECT_TRUE(taps_.add(all.back(), classifier_->classes()));
+  }
+  EXPECT_FALSE(taps_.add(std::make_shared<PacketTap>("all", PacketEventSet{}), classifier_->classes()));
+  taps_.remove(*all.front());
+  EXPECT_FALSE(taps_.add(std::make_shared<PacketTap>("none", PacketEventSet{}), classifier_->classes()));
+  loop_->observe(&taps_);
+  hand_over(frame_to(1));
+  run();
+  EXPECT_FALSE(all.front()->peek());
+  for (std::size_t i = 1; i < all.size(); ++i) EXPECT_TRUE(all[i]->peek());
+}
+
 TEST_F(DrainLoopTest, AnswersRequestsOnlyUntilItsEnd) {
   use({shaped(1000)});
   std::thread drain([this] {

@@ -402,5 +402,130 @@ TEST(AccessRule, RefusesEverybodyElse) {
   EXPECT_FALSE(permitted({1, 1000, 0, {0}}, {500, std::nullopt}));
 }
 
+// A reply that goes on with what a test puts in `source`.
+class ControlSocketStreamTest : public ControlSocketTest {
+ protected:
+  ControlSocket::Handler handler() {
+    return [this](std::string_view line) {
+      ControlReply reply(echo(line));
+      if (line != "stream") return reply;
+      const auto alive = std::make_shared<int>();
+      streams.push_back(alive);
+      reply.stream = [this, alive](std::string& out) {
+        ++reads;
+        out += std::exchange(source, {});
+        return !ended;
+      };
+      return reply;
+    };
+  }
+  // Waits for the timer that asks streams.
+  static void wait(ControlSocket& socket) {
+    pollfd descriptor{socket.descriptor(), POLLIN, 0};
+    poll(&descriptor, 1, 5000);
+    socket.dispatch();
+  }
+  static std::string read(const UnixSocketClient& client, std::size_t count) {
+    std::string bytes(count, '\0');
+    const ssize_t received = recv(client.descriptor(), bytes.data(), count, MSG_WAITALL);
+    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(received, 0)));
+    return bytes;
+  }
+  bool streaming() const { return !streams.back().expired(); }
+
+  std::string source;
+  bool ended = false;
+  int reads = 0;
+  std::vector<std::weak_ptr<int>> streams;
+};
+
+TEST_F(ControlSocketStreamTest, SendsBytesAfterTheReplyAsTheyCome) {
+  ControlSocket socket(path, handler());
+  UnixSocketClient client(path);
+  source = std::string("a\n\0b", 4);
+  client.write("stream\n");
+  drain(socket);
+  EXPECT_EQ(client.read_line(), "<stream>\n");
+  while (!source.empty()) wait(socket);
+  EXPECT_EQ(read(client, 4), std::string("a\n\0b", 4));
+  source = "later";
+  while (!source.empty()) wait(socket);
+  EXPECT_EQ(read(client, 5), "later");
+  EXPECT_TRUE(streaming());
+}
+
+TEST_F(ControlSocketStreamTest, ClosesAfterTheEndOfTheStream) {
+  ControlSocket socket(path, handler());
+  UnixSocketClient client(path);
+  source = "last";
+  ended = true;
+  client.write("stream\nshow\n");
+  drain(socket);
+  while (streaming()) wait(socket);
+  EXPECT_EQ(client.read_line(), "<stream>\n");
+  EXPECT_EQ(read(client, 4), "last");
+  EXPECT_TRUE(client.closed_by_peer()) << "the second request is not answered";
+}
+
+TEST_F(ControlSocketStreamTest, EndsWithItsClient) {
+  ControlSocket socket(path, handler());
+  {
+    UnixSocketClient client(path);
+    client.write("stream\n");
+    drain(socket);
+    EXPECT_EQ(client.read_line(), "<stream>\n");
+    EXPECT_TRUE(streaming());
+  }
+  drain(socket);
+  EXPECT_FALSE(streaming());
+}
+
+TEST_F(ControlSocketStreamTest, GoesOnForAClientThatHasFinishedWriting) {
+  ControlSocket socket(path, handler());
+  UnixSocketClient client(path);
+  client.write("stream\n");
+  client.finish_writing();
+  drain(socket);
+  EXPECT_EQ(client.read_line(), "<stream>\n");
+  source = "more";
+  while (!source.empty()) wait(socket);
+  EXPECT_EQ(read(client, 4), "more");
+}
+
+TEST_F(ControlSocketStreamTest, AsksForNothingMoreWhileTheClientDoesNotRead) {
+  ControlSocket socket(path, handler());
+  UnixSocketClient client(path);
+  client.write("stream\n");
+  drain(socket);
+  const std::string piece(1024 * 1024, 'x');
+  source = piece;
+  while (!source.empty()) wait(socket);
+  const int reads_before = reads;
+  source = "next";
+  for (int i = 0; i < 5; ++i) socket.dispatch();
+  EXPECT_EQ(reads, reads_before);
+  UnixSocketClient other(path);
+  other.write("show\n");
+  drain(socket);
+  EXPECT_EQ(other.read_line(), "<show>\n") << "others are served meanwhile";
+  const std::string expected = "<stream>\n" + piece + "next";
+  std::string all, some(64 * 1024, '\0');
+  while (all.size() < expected.size()) {
+    const ssize_t received = recv(client.descriptor(), some.data(), some.size(), MSG_DONTWAIT);
+    if (received > 0) all.append(some, 0, static_cast<std::size_t>(received));
+    if (received <= 0) wait(socket);
+  }
+  EXPECT_EQ(all, expected);
+}
+
+TEST_F(ControlSocketStreamTest, HasNoTimeLimit) {
+  ControlSocket socket(path, handler(), {.client_timeout = std::chrono::milliseconds(20)});
+  UnixSocketClient client(path);
+  client.write("stream\n");
+  drain(socket);
+  for (int i = 0; i < 10; ++i) wait(socket);  // kStreamInterval each
+  EXPECT_TRUE(streaming());
+}
+
 }  // namespace
 }  // namespace headgate

@@ -35,6 +35,7 @@ std::string fault_of(const po::error_with_option_name& error) {
   if (!syntax) return std::string(": ") + error.what();
   if (syntax->kind() == po::invalid_syntax::extra_parameter) return " takes no value";
   const bool number = error.get_option_name() == "--limit" || error.get_option_name() == "--count";
+  if (error.get_option_name() == "--write") return " needs a FILE";
   return " needs " + std::string(number ? "an N" : "a PATH");
 }
 
