@@ -12,7 +12,7 @@ import traces
 from daemon import check_law, class_of
 from frames import numbered, udp_frame
 from packet_socket import FrameRecorder, FrameSender, inside
-from traffic import Arrival, Ping, Receiver, Sender, answers, rate_of
+from traffic import Arrival, Ping, Receiver, Sender, answers, rate_while_running
 from transfer import Transfer
 
 INGRESS = """
@@ -83,7 +83,7 @@ def test_the_stack_receives_at_the_rate_from_the_same_interface_and_each_packet_
     counters = headgate.settled_class("load", offered)
     flow, interfaces = receiver.arrivals()
 
-    assert rate_of(flow) == pytest.approx(1000, rel=0.002)
+    assert rate_while_running(flow, 1000) == pytest.approx(1000, rel=0.002)
     assert interfaces == {net.host.links()["eth0"]["ifindex"]}
     sequences = [arrival.sequence for arrival in flow]
     assert sequences == sorted(set(sequences)), "a packet came twice or late"
@@ -106,8 +106,8 @@ def test_beside_egress_each_direction_has_its_own_rate_and_counts_its_own_packet
     inward_flow, interfaces = inward.arrivals()
     outward_flow = outward.stop().only()
 
-    assert rate_of(inward_flow) == pytest.approx(1000, rel=0.002)
-    assert rate_of(outward_flow) == pytest.approx(500, rel=0.002)
+    assert rate_while_running(inward_flow, 1000) == pytest.approx(1000, rel=0.002)
+    assert rate_while_running(outward_flow, 500) == pytest.approx(500, rel=0.002)
     assert len(interfaces) == 1
     assert (arrived["received"]["packets"], left["received"]["packets"]) == (arriving, leaving)
     assert (arrived["sent"]["packets"], left["sent"]["packets"]) == (len(inward_flow), len(outward_flow))
@@ -192,14 +192,14 @@ def test_dead_or_stopped_the_host_is_open_in_both_directions(net, headgate, prog
     echoes = ping.stop()
     assert min(echo.sent + echo.round_trip for echo in echoes if echo.sent > moment) - moment <= 1
     for flow in flows:
-        assert rate_of(flow) == pytest.approx(3000, rel=0.02)
+        assert rate_while_running(flow, 3000) == pytest.approx(3000, rel=0.02)
     if how == signal.SIGSTOP:
         headgate.signal(signal.SIGCONT)
         time.sleep(1)
         inward, outward = StackReceiver(net.host, network.HOST_IPV4), Receiver(net.peer, programs)
         time.sleep(1)
         assert rate_of(inward.arrivals(settle=0.0001)[0]) == pytest.approx(1000, rel=0.02)
-        assert rate_of(outward.stop().only()) == pytest.approx(500, rel=0.02)
+        assert rate_while_running(outward.stop().only(), 500) == pytest.approx(500, rel=0.02)
         for shape in headgate.show()["shapes"]:
             assert shape["unshaped"]["packets"] > 1000
     for load in loads:
