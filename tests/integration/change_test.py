@@ -94,7 +94,7 @@ def test_the_rate_holds_again_a_second_after(net, headgate, programs, divert, ch
     shape = headgate.shape()
     assert shape["diverting"], shape["state"]
     assert shape["state"] == ""
-    load.stop()
+    load.stop(refusals=True)
     flow = [arrival for arrival in receiver.stop().only() if changed + 1 <= arrival.time / 1e9 < changed + 2]
     assert rate_while_running(flow, 1000) == pytest.approx(1000, rel=0.01)
     check_law(shape)
@@ -174,6 +174,7 @@ def test_an_end_of_the_wire_deleted_and_come_back_the_wire_carries_again(inline_
                    "netns", inline_net.middle.name])
     inline_net.middle.run("ip", "link", "set", "eth1", "up")
     network.configure_peer(inline_net.peer)
+    inline_net.host.run("ip", "neighbour", "flush", "dev", "eth0")  # the peer has another MAC now
     wait_until(lambda: all(shape["diverting"] for shape in headgate.show()["shapes"]))
     inline_net.wait_for_answers()
     assert_shaped(inline_net, headgate, programs)
@@ -211,7 +212,7 @@ def test_the_wire_is_whole_and_shaped_again_a_second_after(inline_net, headgates
 def test_a_transfer_survives_every_change_byte_for_byte(net, headgate, divert):
     headgate.start(SHAPE.replace('match = "udp dst portrange 5000-5999"', "").replace(
         'rate = "1000pps"', 'rate = "20mbit"').replace('"500p"', '["500p", "50ms"]'), divert=divert)
-    transfer = Transfer(net.host, net.peer, network.PEER_IPV4, 20_000_000)
+    transfer = Transfer(net.host, net.peer, network.PEER_IPV4, 20_000_000, pace=2_000_000)
     for change in ("its MTU changes", "clsact is deleted", "the divert device is deleted", "down and up",
                    "the capture device is set down", "its MTU becomes the smallest", "all qdiscs are deleted"):
         CHANGES[change](net)

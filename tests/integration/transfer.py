@@ -4,6 +4,7 @@ import hashlib
 import random
 import socket
 import threading
+import time
 
 from packet_socket import inside
 
@@ -11,9 +12,9 @@ _PIECE = random.Random(1).randbytes(1 << 20)
 
 
 class Transfer:
-    """Sends `total` bytes from one namespace to an address of another, in the background."""
+    """Sends `total` bytes from one namespace to an address of another, in the background; `pace`: so many a second."""
 
-    def __init__(self, source, destination, to, total, port=5300, idle=20):
+    def __init__(self, source, destination, to, total, port=5300, idle=20, pace=None):
         family = socket.AF_INET6 if ":" in to else socket.AF_INET
         with inside(destination):
             listener = socket.create_server((to, port), family=family)
@@ -21,7 +22,7 @@ class Transfer:
             self._client = socket.socket(family, socket.SOCK_STREAM)
         for end in (listener, self._client):
             end.settimeout(idle)
-        self._listener, self._total, self._to = listener, total, (to, port)
+        self._listener, self._total, self._to, self._pace = listener, total, (to, port), pace
         self._sent, self._received, self.bytes_received = hashlib.sha256(), hashlib.sha256(), 0
         self._problems = []
         self._threads = [threading.Thread(target=self._watch, args=(its,)) for its in (self._receive, self._send)]
@@ -37,9 +38,11 @@ class Transfer:
     def _send(self):
         with self._client as client:
             client.connect(self._to)
-            left = self._total
+            left, start = self._total, time.monotonic()
             while left > 0:
-                piece = _PIECE[left % 1000:][:left]  # no two alike
+                piece = _PIECE[left % 1000:][:min(left, 1 << 14 if self._pace else 1 << 20)]  # no two alike
+                if self._pace:
+                    time.sleep(max(0.0, start + (self._total - left) / self._pace - time.monotonic()))
                 self._sent.update(piece)
                 client.sendall(piece)
                 left -= len(piece)
