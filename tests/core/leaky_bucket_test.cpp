@@ -210,7 +210,8 @@ TEST(LeakyBucket, AgreesWithTheNaiveBucketForAnyRatesBurstsAndArrivals) {
     const std::uint64_t longest_gap = log_uniform(random, 1'000'000'000);
     for (int i = 0; i < 500; ++i) {
       arrival += Duration(random() % 3 ? random() % longest_gap : 0);
-      const Count charge{random() % 8 ? 1 : 1 + random() % 60, 14 + log_uniform(random, 70'000)};
+      const std::uint64_t segments = random() % 8 ? 1 : 1 + random() % 60;
+      const Count charge{segments, 14 * segments + log_uniform(random, 70'000)};
       const Instant expected = *naive.arrive(arrival, charge);
       ASSERT_EQ(send(bucket, parameters, arrival, charge), expected) << "seed " << seed << ", packet " << i;
     }
