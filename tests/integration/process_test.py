@@ -33,6 +33,7 @@ def test_without_traffic_nothing_wakes_up_but_the_watchdog(net, headgate, divert
     assert woken and not any(woken.values()), woken
 
 
+@pytest.mark.release  # sanitizers make mlockall() do nothing
 def test_as_root_it_has_a_real_time_thread_and_locked_memory(net, headgate):
     headgate.start(CONFIG)
     assert processes.has_real_time_thread(headgate.process.pid)
