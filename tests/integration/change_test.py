@@ -68,7 +68,7 @@ CHANGES = {
     "its MTU changes": link("set", "eth0", "mtu", 9000),
     "its MTU becomes the smallest": link("set", "eth0", "mtu", 1280),
     "it is renamed": link("set", "eth0", "name", "wan0"),
-    "its queue changes": lambda net: net.host.run("tc", "qdisc", "replace", "dev", "eth0", "root", "fq"),
+    "its queue changes": lambda net: net.host.run("tc", "qdisc", "replace", "dev", "eth0", "root", "pfifo"),
     "clsact is deleted": delete_clsact,
     "all qdiscs are deleted": delete_all_qdiscs,
     "the divert device is deleted": link("delete", "hg0"),

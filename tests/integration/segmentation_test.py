@@ -1,0 +1,103 @@
+"""Super-packets, cut before they are queued or passed whole: what arrives is the same, and right."""
+
+import re
+import socket
+
+import pytest
+
+import network
+from daemon import check_law
+from packet_socket import inside
+from traffic import Receiver, Sender, TcpLoad, rate_while_running
+from transfer import Transfer
+
+SHAPE = """
+[[shape]]
+interface = "eth0"
+segmentation = "{segmentation}"
+  [[shape.class]]
+  name = "all"
+  rate = "{rate}"
+  queue = ["10000p", "100ms"]
+"""
+
+SHAPES = {
+    "egress": SHAPE,
+    "ingress": SHAPE.replace('"eth0"\n', '"eth0"\ndirection = "ingress"\n'),
+    "inline": SHAPE.replace('"eth0"\n', '"eth0"\nforward_to = "eth1"\n')
+              + SHAPE.replace('"eth0"\n', '"eth1"\nforward_to = "eth0"\n'),
+}
+
+
+def checksum_errors(namespace):
+    """Segments and datagrams that the kernel found wrong so far."""
+    text = namespace.run("cat", "/proc/net/snmp", "/proc/net/snmp6").stdout
+    tcp = [line.split() for line in text.splitlines() if line.startswith("Tcp:")]
+    udp = [line.split() for line in text.splitlines() if line.startswith("Udp:")]
+    errors = sum(int(dict(zip(*its))["InCsumErrors"]) for its in (tcp, udp))
+    return errors + sum(int(found) for found in re.findall(r"^Udp6InCsumErrors\s+(\d+)", text, re.M))
+
+
+@pytest.mark.parametrize("where", SHAPES)
+@pytest.mark.parametrize("segmentation", ["precise", "whole"])
+def test_tcp_arrives_byte_for_byte_both_ways_and_in_both_families(net, inline_net, headgates, divert, where, segmentation):
+    chosen, shaped = (inline_net, inline_net.middle) if where == "inline" else (net, net.host)
+    headgate = headgates(shaped).start(SHAPES[where].format(segmentation=segmentation, rate="1gbit"), divert=divert)
+    network.wait_for_answers(chosen.host.run)
+    for ends in ((chosen.host, chosen.peer, network.PEER_IPV4, network.PEER_IPV6),
+                 (chosen.peer, chosen.host, network.HOST_IPV4, network.HOST_IPV6)):
+        source, destination, *addresses = ends
+        for transfer in [Transfer(source, destination, to, 10_000_000, port=port)
+                         for port, to in enumerate(addresses, 5300)]:
+            transfer.finish()
+    for namespace in (chosen.host, chosen.peer):
+        assert checksum_errors(namespace) == 0
+    for shape in headgate.show()["shapes"]:
+        check_law(shape)
+        assert shape["segmentation"] == segmentation
+        assert shape["dropped"]["reasons"]["send_failed"]["packets"] == 0
+        assert shape["dropped"]["reasons"]["clipped"]["packets"] == 0
+
+
+@pytest.mark.parametrize("segmentation", ["precise", "whole"])
+def test_a_bit_rate_holds_for_tcp(net, headgate, figure, segmentation):
+    headgate.start(SHAPES["egress"].format(segmentation=segmentation, rate="100mbit"))
+    report = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=4).finish()
+    goodput = report["end"]["sum_received"]["bits_per_second"] / 1e6
+    figure("goodput in Mbit/s of 100", round(goodput, 2))
+    assert 88 <= goodput <= 96  # 1448 of 1514 bytes are payload
+
+
+def test_whole_super_packets_are_charged_by_their_segments(net, headgate):
+    headgate.start(SHAPES["egress"].format(segmentation="whole", rate="2000pps"))
+    report = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=4).finish()
+    packets = report["end"]["sum_received"]["bytes"] / 1448 / report["end"]["sum_received"]["seconds"]
+    assert packets <= 2000 * 1.05  # a super-packet leaves at once, which a second may hold one of more than its share
+    assert packets >= 2000 * 0.85
+
+
+@pytest.mark.parametrize("address", [network.PEER_IPV4, network.PEER_IPV6])
+def test_udp_super_packets_arrive_as_their_datagrams(net, headgate, divert, address):
+    headgate.start(SHAPES["egress"].format(segmentation="whole", rate="100mbit"), divert=divert)
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with inside(net.peer):
+        receiver = socket.socket(family, socket.SOCK_DGRAM)
+    receiver.bind((address, 5400))
+    receiver.settimeout(2)
+    with inside(net.host):
+        sender = socket.socket(family, socket.SOCK_DGRAM)
+    sender.setsockopt(socket.IPPROTO_UDP, 103, 1000)  # UDP_SEGMENT
+    wanted = [bytes([number, step]) * 500 for number in range(5) for step in range(20)]
+    for number in range(5):
+        sender.sendto(b"".join(wanted[number * 20:number * 20 + 20]), (address, 5400))
+    assert [receiver.recv(65536) for _ in wanted] == wanted
+    assert checksum_errors(net.peer) == 0
+    for end in (sender, receiver):
+        end.close()
+
+
+def test_ordinary_packets_keep_their_spacing_in_whole_mode(net, headgate, programs):
+    headgate.start(SHAPES["egress"].format(segmentation="whole", rate="1000pps"))
+    receiver = Receiver(net.peer, programs)
+    Sender(net.host, programs, network.PEER_IPV4, rate=3000, seconds=2).finish()
+    assert rate_while_running(receiver.stop(settle=0.3).only(), 1000) == pytest.approx(1000, rel=0.005)
