@@ -86,16 +86,16 @@ def test_the_rate_holds_again_a_second_after(net, headgate, programs, divert, ch
     headgate.start(SHAPE, divert=divert)
     receiver = Receiver(net.peer, programs)
     load = Sender(net.host, programs, network.PEER_IPV4, rate=3000, seconds=600)
-    time.sleep(0.5)
+    time.sleep(0.3)
     received = class_of(headgate.shape(), "load")["received"]["packets"]
     CHANGES[change](net)
     changed = time.time()
-    time.sleep(2)
+    time.sleep(1.6)
     shape = headgate.shape()
     assert shape["diverting"], shape["state"]
     assert shape["state"] == ""
     load.stop(refusals=True)
-    flow = [arrival for arrival in receiver.stop().only() if changed + 1 <= arrival.time / 1e9 < changed + 2]
+    flow = [arrival for arrival in receiver.stop().only() if changed + 1 <= arrival.time / 1e9 < changed + 1.6]
     assert rate_while_running(flow, 1000) == pytest.approx(1000, rel=0.01)
     check_law(shape)
     assert class_of(shape, "load")["received"]["packets"] > received, "the counters began anew"
@@ -111,12 +111,12 @@ INGRESS_CHANGES = {change: CHANGES[change] for change in (
 def test_the_rate_of_what_arrives_holds_again_a_second_after(net, headgate, programs, divert, change):
     headgate.start(INGRESS, divert=divert)
     load = Sender(net.peer, programs, network.HOST_IPV4, rate=3000, seconds=600)
-    time.sleep(0.5)
+    time.sleep(0.2)
     INGRESS_CHANGES[change](net)
     time.sleep(1)
     before = headgate.shape()
     start = time.monotonic()
-    time.sleep(1)
+    time.sleep(0.6)
     shape, seconds = headgate.shape(), time.monotonic() - start
     assert shape["diverting"], shape["state"]
     check_law(shape)
@@ -199,11 +199,11 @@ def test_the_wire_is_whole_and_shaped_again_a_second_after(inline_net, headgates
     load = Sender(inline_net.host, programs, network.PEER_IPV4, rate=3000, seconds=600)
     inline_net.middle.run(*WIRE_CHANGES[change])
     changed = time.time()
-    time.sleep(2)
+    time.sleep(1.6)
     assert all(shape["diverting"] for shape in headgate.show()["shapes"])
     assert answers(inline_net.host, network.PEER_IPV4)
     load.stop()
-    flow = [arrival for arrival in receiver.stop().only() if changed + 1 <= arrival.time / 1e9 < changed + 2]
+    flow = [arrival for arrival in receiver.stop().only() if changed + 1 <= arrival.time / 1e9 < changed + 1.6]
     assert rate_while_running(flow, 1000) == pytest.approx(1000, rel=0.01)
     for interface in ("eth0", "eth1"):
         assert inline_net.middle.links()[interface]["promiscuity"] > 0

@@ -148,7 +148,7 @@ def headgates(programs):
 
 
 @pytest.fixture
-def headgate(headgates, net):
+def headgate(net, headgates):
     return headgates(net.host)
 
 

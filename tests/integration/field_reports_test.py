@@ -7,7 +7,9 @@ import pytest
 import network
 import traces
 from daemon import EXIT_REFUSED, EXIT_USAGE, class_of
-from traffic import Receiver, Sender, TcpLoad, rate_of
+from frames import IEEE_802_1AD, IEEE_802_1Q, numbered, udp_frame
+from packet_socket import FrameRecorder, FrameSender
+from traffic import Receiver, Sender, TcpLoad, rate_of, rate_while_running
 
 PER_DESTINATION = """
 [[shape]]
@@ -221,3 +223,105 @@ def test_sqm_67_units_that_fool_people_are_named(headgate):
                                     check=False)
     assert result.returncode == EXIT_USAGE
     assert "1000pps" in result.stderr and "1000bit" in result.stderr
+
+
+def tagged(number, tags, port=5000, addresses=("10.77.0.1", "10.77.0.2")):
+    return udp_frame(numbered(number), (4000, port), addresses, tags=tags)
+
+
+def test_opnsense_5026_what_is_in_a_vlan_is_matched_and_limited(net, headgate, divert):
+    headgate.start(clients("100pps", "10p").replace('key ', 'match = "dst host 10.77.0.2"\n  key '), divert=divert)
+    recorder = FrameRecorder(net.peer)
+    sent = [tagged(number, [(IEEE_802_1Q, 5)]) for number in range(200)]
+    FrameSender(net.host).send_all(sent)
+    counters = headgate.settled_class("clients", len(sent))
+    came = recorder.frames(11)
+    assert counters["received"]["packets"] == len(sent)
+    assert len(came) == counters["sent"]["packets"] <= 40
+    assert set(came) <= set(sent)
+
+
+def test_libreqos_26_the_same_address_in_two_vlans_is_two_clients(net, headgate, divert):
+    headgate.start(clients("500pps", key="dst").replace('"dst"', '["vlan", "dst"]'), divert=divert)
+    vlans = [[(IEEE_802_1Q, 5)], [(IEEE_802_1Q, 6)], [(IEEE_802_1AD, 7), (IEEE_802_1Q, 5)]]
+    frames = [tagged(number, tags) for number in range(20) for tags in vlans]
+    FrameSender(net.host).send_all(frames)
+    headgate.settled_class("clients", len(frames))
+    flows = headgate.json("flows", "clients")["flows"]
+    counts = {(flow["key"]["vlan"], flow["key"]["inner_vlan"]): flow["sent"]["packets"] for flow in flows
+              if flow["key"]["destination"] == "10.77.0.2"}
+    assert counts == {(5, None): 20, (6, None): 20, (7, 5): 20}
+
+
+def test_cilium_15636_the_incoming_direction_is_limited_too(net, headgate, divert, figure):
+    config = clients("10mbit", "50ms").replace('"eth0"\n', '"eth0"\ndirection = "ingress"\n')
+    headgate.start(config, divert=divert)
+    report = TcpLoad(net.peer, net.host, network.HOST_IPV4, seconds=3).finish()
+    goodput = report["end"]["sum_received"]["bits_per_second"] / 1e6
+    figure("goodput in Mbit/s of 10", round(goodput, 2))
+    assert 8.5 <= goodput <= 10
+
+
+def test_cilium_16790_the_limit_holds_on_every_path_to_the_interface(net, headgate, programs, divert):
+    headgate.start(clients("500pps"), divert=divert)
+    recorder = FrameRecorder(net.peer)
+    # Through the stack, by a packet socket, in a VLAN: all in one bucket.
+    load = Sender(net.host, programs, network.PEER_IPV6, rate=1000, seconds=2)
+    sender, sent, end = FrameSender(net.host), 0, time.monotonic() + 2
+    while time.monotonic() < end:
+        for tags in ([], [(IEEE_802_1Q, 5)]):
+            sender.send(tagged(sent, tags))
+            sent += 1
+        time.sleep(0.002)
+    offered = load.finish()["sent"]
+    counters = headgate.settled_class("clients", offered + sent)
+    assert counters["sent"]["packets"] <= 500 * 2.3 + 101
+    assert 0 < len(recorder.frames(1)) < sent
+
+
+def link_flap(net):
+    net.host.run("ip", "link", "set", "eth0", "down")
+    time.sleep(0.1)
+    net.host.run("ip", "link", "set", "eth0", "up")
+
+
+def assert_limited_soon(net, headgate, programs, what_happens):
+    load = Sender(net.host, programs, network.PEER_IPV4, rate=3000, seconds=60)
+    what_happens(net)
+    time.sleep(1)
+    receiver = Receiver(net.peer, programs)
+    flow = receiver.stop(settle=1).only()
+    load.stop(refusals=True)
+    assert rate_while_running(flow, 1000) == pytest.approx(1000, rel=0.01)
+    assert headgate.shape()["diverting"]
+
+
+def test_dae_1049_after_a_link_flap_the_limit_is_there_again(net, headgate, programs, divert):
+    headgate.start(clients("1000pps"), divert=divert)
+    for _ in range(2):
+        assert_limited_soon(net, headgate, programs, link_flap)
+
+
+def test_mininet_823_erased_by_another_program_the_rules_come_back(net, headgate, programs, divert):
+    headgate.start(clients("1000pps"), divert=divert)
+
+    def erase(net):
+        for hook in ("root", "clsact"):
+            net.host.run("tc", "qdisc", "del", "dev", "eth0", hook, check=False)
+        net.host.run("nft", "flush", "ruleset")
+        net.host.run("ip", "link", "delete", traces.divert_devices(net.host)[0].split("p")[0])
+
+    assert_limited_soon(net, headgate, programs, erase)
+
+
+def test_sqm_scripts_129_started_before_the_network_is_there(net, headgate, programs, divert):
+    net.host.run("ip", "link", "delete", "eth0")
+    headgate.start(clients("1000pps"), divert=divert)
+    assert "no interface eth0" in headgate.shape()["state"]
+
+    def appear(net):
+        network.connect(["netns", net.host.name], ["netns", net.peer.name])
+        network.configure(net.host.run, [f"{network.HOST_IPV4}/24"], [f"{network.HOST_IPV6}/64"])
+        network.configure_peer(net.peer)
+
+    assert_limited_soon(net, headgate, programs, appear)

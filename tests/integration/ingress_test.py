@@ -79,7 +79,7 @@ class StackReceiver:
 def test_the_stack_receives_at_the_rate_from_the_same_interface_and_each_packet_once(net, headgate, programs, divert, to):
     headgate.start(INGRESS, divert=divert)
     receiver = StackReceiver(net.host, to)
-    offered = Sender(net.peer, programs, to, rate=3000, seconds=4).finish()["sent"]
+    offered = Sender(net.peer, programs, to, rate=3000, seconds=2.5).finish()["sent"]
     counters = headgate.settled_class("load", offered)
     flow, interfaces = receiver.arrivals()
 
@@ -98,8 +98,8 @@ def test_the_stack_receives_at_the_rate_from_the_same_interface_and_each_packet_
 def test_beside_egress_each_direction_has_its_own_rate_and_counts_its_own_packets(net, headgate, programs, divert):
     headgate.start(INGRESS + EGRESS, divert=divert)
     inward, outward = StackReceiver(net.host, network.HOST_IPV4), Receiver(net.peer, programs)
-    loads = [Sender(net.peer, programs, network.HOST_IPV4, rate=3000, seconds=4),
-             Sender(net.host, programs, network.PEER_IPV4, rate=2000, seconds=4)]
+    loads = [Sender(net.peer, programs, network.HOST_IPV4, rate=3000, seconds=2.5),
+             Sender(net.host, programs, network.PEER_IPV4, rate=2000, seconds=2.5)]
     arriving, leaving = (load.finish()["sent"] for load in loads)
     arrived = headgate.settled_class("load", arriving, direction="ingress")
     left = headgate.settled_class("load", leaving, direction="egress")

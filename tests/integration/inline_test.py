@@ -118,8 +118,8 @@ def test_neighbours_are_found_through_the_wire_while_it_is_saturated(inline_net,
 def test_each_direction_has_its_rate_while_tcp_and_icmp_pass_both_ways(inline_net, wire, programs, host_address,
                                                                        peer_address):
     receivers = [Receiver(inline_net.peer, programs), Receiver(inline_net.host, programs)]
-    loads = [Sender(inline_net.host, programs, peer_address, rate=3000, seconds=4),
-             Sender(inline_net.peer, programs, host_address, rate=1500, seconds=4)]
+    loads = [Sender(inline_net.host, programs, peer_address, rate=3000, seconds=2.5),
+             Sender(inline_net.peer, programs, host_address, rate=1500, seconds=2.5)]
     transfers = [Transfer(inline_net.host, inline_net.peer, peer_address, 5_000_000),
                  Transfer(inline_net.peer, inline_net.host, host_address, 5_000_000, port=5301)]
     echoes = Ping(inline_net.host, peer_address, interval=0.01, count=200).finish()

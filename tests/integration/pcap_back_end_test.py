@@ -33,7 +33,7 @@ WIRE = (SHAPE.replace('"eth0"\n', '"eth0"\nforward_to = "eth1"\n')
 def test_each_flow_leaves_at_its_rate_in_order_and_accounted_for(net, headgate, programs, divert, to):
     headgate.start(SHAPE, divert=divert)
     receiver = Receiver(net.peer, programs)
-    offered = Sender(net.host, programs, to, flows=4, rate=4000, seconds=3).finish()["sent"]
+    offered = Sender(net.host, programs, to, flows=4, rate=4000, seconds=2).finish()["sent"]
     counters = headgate.settled_class("load", offered)
     arrivals = receiver.stop()
     assert len(arrivals.flows) == 4

@@ -62,7 +62,7 @@ def test_tcp_arrives_byte_for_byte_both_ways_and_in_both_families(net, inline_ne
 @pytest.mark.parametrize("segmentation", ["precise", "whole"])
 def test_a_bit_rate_holds_for_tcp(net, headgate, figure, segmentation):
     headgate.start(SHAPES["egress"].format(segmentation=segmentation, rate="100mbit"))
-    report = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=4).finish()
+    report = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=2).finish()
     goodput = report["end"]["sum_received"]["bits_per_second"] / 1e6
     figure("goodput in Mbit/s of 100", round(goodput, 2))
     assert 88 <= goodput <= 96  # 1448 of 1514 bytes are payload
@@ -70,7 +70,7 @@ def test_a_bit_rate_holds_for_tcp(net, headgate, figure, segmentation):
 
 def test_whole_super_packets_are_charged_by_their_segments(net, headgate):
     headgate.start(SHAPES["egress"].format(segmentation="whole", rate="2000pps"))
-    report = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=4).finish()
+    report = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=2).finish()
     packets = report["end"]["sum_received"]["bytes"] / 1448 / report["end"]["sum_received"]["seconds"]
     assert packets <= 2000 * 1.05  # a super-packet leaves at once, which a second may hold one of more than its share
     assert packets >= 2000 * 0.85
