@@ -81,6 +81,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_rate_holds_again_a_second_after(net, headgate, programs, divert, change):
     headgate.start(SHAPE, divert=divert)
@@ -126,6 +127,7 @@ def test_the_rate_of_what_arrives_holds_again_a_second_after(net, headgate, prog
     load.stop()
 
 
+@pytest.mark.measured
 def test_deleted_the_host_is_open_and_says_why_and_come_back_the_interface_is_shaped(net, headgate, programs, divert):
     headgate.start(SHAPE, divert=divert)
     load = Sender(net.host, programs, network.PEER_IPV4, rate=3000, seconds=1)
@@ -148,6 +150,7 @@ def test_deleted_the_host_is_open_and_says_why_and_come_back_the_interface_is_sh
     assert "shaping again" in headgate.log()
 
 
+@pytest.mark.measured
 def test_missing_at_the_start_it_is_shaped_when_it_appears(net, headgate, programs, divert):
     net.host.run("ip", "link", "delete", "eth0")
     headgate.start(SHAPE, divert=divert)
@@ -162,6 +165,7 @@ def test_missing_at_the_start_it_is_shaped_when_it_appears(net, headgate, progra
     assert_shaped(net, headgate, programs)
 
 
+@pytest.mark.measured
 def test_an_end_of_the_wire_deleted_and_come_back_the_wire_carries_again(inline_net, headgates, programs, divert):
     config = SHAPE.replace('"eth0"\n', '"eth0"\nforward_to = "eth1"\n')
     back = config.replace('"eth0"', '"x"').replace('"eth1"', '"eth0"').replace('"x"', '"eth1"')
@@ -189,6 +193,7 @@ WIRE_CHANGES = {
 }
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("change", WIRE_CHANGES)
 def test_the_wire_is_whole_and_shaped_again_a_second_after(inline_net, headgates, programs, divert, change):
     config = SHAPE.replace('"eth0"\n', '"eth0"\nforward_to = "eth1"\n')

@@ -253,6 +253,7 @@ def test_libreqos_26_the_same_address_in_two_vlans_is_two_clients(net, headgate,
     assert counts == {(5, None): 20, (6, None): 20, (7, 5): 20}
 
 
+@pytest.mark.measured
 def test_cilium_15636_the_incoming_direction_is_limited_too(net, headgate, divert, figure):
     config = clients("10mbit", "50ms").replace('"eth0"\n', '"eth0"\ndirection = "ingress"\n')
     headgate.start(config, divert=divert)
@@ -296,12 +297,14 @@ def assert_limited_soon(net, headgate, programs, what_happens):
     assert headgate.shape()["diverting"]
 
 
+@pytest.mark.measured
 def test_dae_1049_after_a_link_flap_the_limit_is_there_again(net, headgate, programs, divert):
     headgate.start(clients("1000pps"), divert=divert)
     for _ in range(2):
         assert_limited_soon(net, headgate, programs, link_flap)
 
 
+@pytest.mark.measured
 def test_mininet_823_erased_by_another_program_the_rules_come_back(net, headgate, programs, divert):
     headgate.start(clients("1000pps"), divert=divert)
 
@@ -309,11 +312,12 @@ def test_mininet_823_erased_by_another_program_the_rules_come_back(net, headgate
         for hook in ("root", "clsact"):
             net.host.run("tc", "qdisc", "del", "dev", "eth0", hook, check=False)
         net.host.run("nft", "flush", "ruleset")
-        net.host.run("ip", "link", "delete", traces.divert_devices(net.host)[0].split("p")[0])
+        net.host.run("ip", "link", "delete", "hg0", check=False)
 
     assert_limited_soon(net, headgate, programs, erase)
 
 
+@pytest.mark.measured
 def test_sqm_scripts_129_started_before_the_network_is_there(net, headgate, programs, divert):
     net.host.run("ip", "link", "delete", "eth0")
     headgate.start(clients("1000pps"), divert=divert)

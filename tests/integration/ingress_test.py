@@ -75,6 +75,7 @@ class StackReceiver:
             flow.append(Arrival(seconds * 1_000_000_000 + nanoseconds, struct.unpack("!Q", data[:8])[0]))
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("to", HOST_ADDRESSES)
 def test_the_stack_receives_at_the_rate_from_the_same_interface_and_each_packet_once(net, headgate, programs, divert, to):
     headgate.start(INGRESS, divert=divert)
@@ -95,6 +96,7 @@ def test_the_stack_receives_at_the_rate_from_the_same_interface_and_each_packet_
     assert class_of(headgate.shape(), "load")["received"]["packets"] == offered
 
 
+@pytest.mark.measured
 def test_beside_egress_each_direction_has_its_own_rate_and_counts_its_own_packets(net, headgate, programs, divert):
     headgate.start(INGRESS + EGRESS, divert=divert)
     inward, outward = StackReceiver(net.host, network.HOST_IPV4), Receiver(net.peer, programs)
@@ -176,6 +178,7 @@ def test_what_the_firewall_says_of_the_interface_holds_for_shaped_packets(net, h
     assert "packets 100 " in net.host.run("nft", "list counter inet t mine").stdout
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_dead_or_stopped_the_host_is_open_in_both_directions(net, headgate, programs, divert, how):
     headgate.start(INGRESS + EGRESS, divert=divert)

@@ -113,6 +113,7 @@ def test_neighbours_are_found_through_the_wire_while_it_is_saturated(inline_net,
     load.stop()
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("host_address, peer_address", [(network.HOST_IPV4, network.PEER_IPV4),
                                                         (network.HOST_IPV6, network.PEER_IPV6)])
 def test_each_direction_has_its_rate_while_tcp_and_icmp_pass_both_ways(inline_net, wire, programs, host_address,
@@ -179,6 +180,7 @@ def longest_outage(echoes, start, end):
     return max(after - before for before, after in zip(received, received[1:]))
 
 
+@pytest.mark.measured
 def test_killed_under_traffic_the_wire_stays_whole_and_the_next_start_takes_it_over(inline_net, wire, programs, divert,
                                                                                     figure):
     traffic = WireUnderTraffic(inline_net, programs)
@@ -206,6 +208,7 @@ def test_killed_under_traffic_the_wire_stays_whole_and_the_next_start_takes_it_o
     assert rate_between(flow, ready + 0.5, ended, 1000) == pytest.approx(1000, rel=0.01)
 
 
+@pytest.mark.measured
 def test_stopped_by_a_signal_the_wire_stays_whole_and_shaping_returns(inline_net, wire, programs):
     traffic = WireUnderTraffic(inline_net, programs)
     traffic.pass_for(1)

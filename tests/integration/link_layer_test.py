@@ -17,6 +17,7 @@ mpu = {mpu}
   queue = "500p"
 """
 
+@pytest.mark.measured
 @pytest.mark.parametrize("overhead, mpu, size, charged", [
     (0, 0, 100, 100),
     (24, 84, 1000, 1024),
@@ -38,6 +39,7 @@ def test_a_packet_is_charged_for_its_frame_and_the_overhead_but_at_least_the_mpu
     assert counters["sent"]["bytes"] == counters["sent"]["packets"] * size
 
 
+@pytest.mark.measured
 def test_packet_rates_do_not_change(net, headgate, programs):
     headgate.start(CONFIG.format(overhead=200, mpu=256, rate="1000pps").replace('"500p"', '"500kb"'))
     receiver = Receiver(net.peer, programs)
@@ -53,6 +55,7 @@ def test_show_says_what_the_link_adds(net, headgate):
     assert "overhead -14" in screen and "mpu 64" in screen
 
 
+@pytest.mark.measured
 def test_a_reload_changes_the_accounting(net, headgate, programs):
     headgate.start(CONFIG.format(overhead=0, mpu=0, rate="800kbit"))
     headgate.write(CONFIG.format(overhead=100, mpu=0, rate="800kbit"))

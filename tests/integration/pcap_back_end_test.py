@@ -29,6 +29,7 @@ WIRE = (SHAPE.replace('"eth0"\n', '"eth0"\nforward_to = "eth1"\n')
         + SHAPE.replace('"eth0"\n', '"eth1"\nforward_to = "eth0"\n'))
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("to", [network.PEER_IPV4, network.PEER_IPV6])
 def test_each_flow_leaves_at_its_rate_in_order_and_accounted_for(net, headgate, programs, divert, to):
     headgate.start(SHAPE, divert=divert)

@@ -59,6 +59,7 @@ def test_tcp_arrives_byte_for_byte_both_ways_and_in_both_families(net, inline_ne
         assert shape["dropped"]["reasons"]["clipped"]["packets"] == 0
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("segmentation", ["precise", "whole"])
 def test_a_bit_rate_holds_for_tcp(net, headgate, figure, segmentation):
     headgate.start(SHAPES["egress"].format(segmentation=segmentation, rate="100mbit"))
@@ -68,6 +69,7 @@ def test_a_bit_rate_holds_for_tcp(net, headgate, figure, segmentation):
     assert 88 <= goodput <= 96  # 1448 of 1514 bytes are payload
 
 
+@pytest.mark.measured
 def test_whole_super_packets_are_charged_by_their_segments(net, headgate):
     headgate.start(SHAPES["egress"].format(segmentation="whole", rate="2000pps"))
     report = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=2).finish()
@@ -96,6 +98,7 @@ def test_udp_super_packets_arrive_as_their_datagrams(net, headgate, divert, addr
         end.close()
 
 
+@pytest.mark.measured
 def test_ordinary_packets_keep_their_spacing_in_whole_mode(net, headgate, programs):
     headgate.start(SHAPES["egress"].format(segmentation="whole", rate="1000pps"))
     receiver = Receiver(net.peer, programs)
