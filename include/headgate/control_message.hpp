@@ -1,10 +1,12 @@
 // The vocabulary of the control socket: one JSON object a line each way. Both programs use this header.
 //
 //   request  {"command":"show"} | {"command":"flows","class":"eth0/egress/dns","limit":100} |
-//   {"command":"reload"} |
-//            {"command":"version"}
+//            {"command":"reload"} | {"command":"version"} |
+//            {"command":"capture","class":"eth0/egress/dns","events":["received","sent","dropped"]}
 //   reply    {"schema":1, ...}  or  {"schema":1,"error":{"code":"refused","message":"...","details":["...",
 //   ...]}}
+//
+// Behind the reply to "capture" comes a pcapng trace, until either side closes.
 //
 // headgatectl(1) describes every member of the replies. A schema only ever gains members.
 #pragma once
