@@ -220,9 +220,9 @@ direction = "up"
   const Outcome outcome = run({"check", file});
   EXPECT_EQ(outcome.exit_code, kExitUsage);
   EXPECT_EQ(outcome.output, "");
-  EXPECT_EQ(outcome.errors, file +
-                                ":3:13: interface: found a whole number, expected a text such as \"eth0\"\n" +
-                                file + ":4:13: direction: \"up\" is not a direction: expected \"egress\"\n");
+  EXPECT_EQ(outcome.errors,
+            file + ":3:13: interface: found a whole number, expected a text such as \"eth0\"\n" + file +
+                ":4:13: direction: \"up\" is not a direction: expected \"egress\" or \"ingress\"\n");
 }
 
 TEST_F(HeadgatectlTest, PrintsTheErrorsOfAFileAsJson) {
