@@ -57,7 +57,7 @@ Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
       hand_off_(source_->slots() + kEntriesThatAreNoPackets),
       drain_loop_(hand_off_, *source_, transmitter_, waiter_, clock_, shaper, classifier),
       capture_loop_(*source_, hand_off_, waiter_, divert_, drain_loop_.health(), clock_, classifier) {
-  for (const std::string& line : divert_.swept()) log_("found after a dead daemon: " + line);
+  for (const std::string& line : divert_.swept()) log_("left over from before: " + line);
 }
 
 Attachment::~Attachment() {

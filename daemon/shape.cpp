@@ -6,6 +6,7 @@
 #include <array>
 #include <random>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "config/match_expression.hpp"
@@ -68,7 +69,13 @@ void Shape::start(bool may_wait) {
   if (!missing.empty() && may_wait) {
     open_since("there is no interface " + missing + " yet");
   } else {
-    attach();
+    try {
+      attach();
+    } catch (const std::system_error& error) {
+      // What was there a moment ago has gone meanwhile: as if it had gone a moment later.
+      if (!may_wait || error.code() != std::errc::no_such_device) throw;
+      open_since(error.what());
+    }
   }
   running_ = true;
 }
@@ -154,8 +161,9 @@ void Shape::reconfigure(const ShapeConfig& config) {
 bool Shape::concerns(const Link& link) const {
   if (!attachment_) return link.name == config_.interface || link.name == config_.forward_to;
   const TrafficDivert& divert = attachment_->divert();
-  return link.index == divert.interface_index() || link.index == divert.transmit_index() ||
-         link.index == divert.device_index() || link.index == divert.capture_index();
+  return link.name == config_.interface || link.index == divert.interface_index() ||
+         link.index == divert.transmit_index() || link.index == divert.device_index() ||
+         link.index == divert.capture_index();
 }
 
 void Shape::maintain(Netlink& netlink) {
@@ -173,6 +181,8 @@ std::string Shape::why_not_intact(Netlink& netlink) const {
   const TrafficDivert& divert = attachment_->divert();
   const std::optional<Link> interface = netlink.find_link(divert.interface_index());
   if (!interface) return "interface " + config_.interface + " was deleted";
+  if (interface->name != config_.interface && netlink.find_link(config_.interface))
+    return config_.interface + " is another interface by now, the one before is called " + interface->name;
   if (interface->mtu != divert.mtu()) return "its MTU changed to " + std::to_string(interface->mtu);
   const std::optional<Link> out = netlink.find_link(divert.transmit_index());
   if (!out) return "where it sends was deleted";

@@ -13,6 +13,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "results"
 IN_CI = bool(os.environ.get("CI"))
 LINES_OF_A_FAILURE = 60
+# Tests of figures, of long runs and of the installed service: sanitizers would only slow them down.
+ONLY_RELEASE = ("churn_test.py", "death_test.py", "demo_test.py", "field_reports_test.py", "rate_test.py",
+                "segmentation_test.py", "service_test.py", "tcp_test.py")
 PROGRAMS = ("headgated", "headgatectl", "traffic_send", "traffic_receive")
 
 EXPLANATION = """
@@ -174,7 +177,8 @@ def everything(tally):
         tally.failed += IN_CI
         return
     integration_tests(tally, "release")
-    integration_tests(tally, "dev")
+    integration_tests(tally, "dev", *(path.name for path in sorted((ROOT / "tests/integration").glob("*_test.py"))
+                                      if path.name not in ONLY_RELEASE))
     if tsan_built:
         integration_tests(tally, "tsan", "reload_test.py", "stop_test.py", "bypass_test.py")
 

@@ -17,11 +17,12 @@ constexpr int kPairsMax = 4096;
 constexpr std::string_view kNamePrefix = "hg";
 constexpr char kCaptureSuffix = 'p';
 constexpr std::string_view kAliasPrefix = "headgate ";
+constexpr std::uint32_t kGroup = 0x6867;  // "hg": of all divert devices
 
 }  // namespace
 
 bool DivertDevice::is_one(const Link& link) {
-  if (link.kind != "veth" || link.alias.rfind(kAliasPrefix, 0) != 0) return false;
+  if (link.kind != "veth" || (link.group != kGroup && link.alias.rfind(kAliasPrefix, 0) != 0)) return false;
   const std::string name = pair_name(link);
   std::string_view number = name;
   if (number.rfind(kNamePrefix, 0) != 0) return false;
@@ -71,7 +72,7 @@ void DivertDevice::make_pair(const std::string& alias, unsigned mtu) {
   for (int number = 0; number < kPairsMax; ++number) {
     const std::string name = std::string(kNamePrefix) + std::to_string(number);
     try {
-      netlink_.add_veth_pair(name, name + kCaptureSuffix, alias, mtu);
+      netlink_.add_veth_pair(name, name + kCaptureSuffix, alias, kGroup, mtu);
     } catch (const std::system_error& error) {
       if (error.code().value() != EEXIST) throw;
       continue;

@@ -88,6 +88,7 @@ std::optional<Link> parse_link(nlmsghdr* header) {
   Link link{.index = message.ifi_index, .hardware_type = message.ifi_type, .flags = message.ifi_flags};
   if (attributes[IFLA_IFNAME] != nullptr) link.name = nla_get_string(attributes[IFLA_IFNAME]);
   if (attributes[IFLA_IFALIAS] != nullptr) link.alias = nla_get_string(attributes[IFLA_IFALIAS]);
+  if (attributes[IFLA_GROUP] != nullptr) link.group = nla_get_u32(attributes[IFLA_GROUP]);
   if (attributes[IFLA_MTU] != nullptr) link.mtu = nla_get_u32(attributes[IFLA_MTU]);
   if (nlattr* address = attributes[IFLA_ADDRESS];
       address != nullptr && nla_len(address) == static_cast<int>(link.address.size()))
@@ -222,10 +223,11 @@ std::vector<Link> Netlink::links() {
 }
 
 void Netlink::add_veth_pair(const std::string& name, const std::string& peer, const std::string& alias,
-                            unsigned mtu) {
+                            std::uint32_t group, unsigned mtu) {
   NetlinkMessage message(RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, link_header(0));
   message.put(IFLA_IFNAME, name);
   message.put(IFLA_MTU, mtu);
+  message.put(IFLA_GROUP, group);
   message.nest(IFLA_LINKINFO, [&] {
     message.put(IFLA_INFO_KIND, std::string("veth"));
     message.nest(IFLA_INFO_DATA, [&] {
@@ -233,6 +235,7 @@ void Netlink::add_veth_pair(const std::string& name, const std::string& peer, co
         message.append(link_header(0));
         message.put(IFLA_IFNAME, peer);
         message.put(IFLA_MTU, mtu);
+        message.put(IFLA_GROUP, group);
       });
     });
   });

@@ -23,6 +23,7 @@ struct Link {
   std::string name;
   std::string alias;
   std::string kind;            // "veth", "tun", ... ; empty for plain devices
+  std::uint32_t group = 0;     // as in ip-link(8)
   unsigned hardware_type = 0;  // ARPHRD_*
   unsigned flags = 0;          // IFF_*
   unsigned mtu = 0;
@@ -52,10 +53,11 @@ class Netlink {
   std::optional<Link> find_link(int index);
   std::vector<Link> links();
 
-  // A veth pair, both ends down, without ARP and IPv6 address generation, both aliased. Fails with EEXIST
-  // when a name is taken; leaves nothing behind when it fails.
+  // A veth pair, both ends down, without ARP and IPv6 address generation, both aliased. They are of the group from the
+  // first instant: the alias comes later, and we might die in between. Fails with EEXIST when a name is taken; leaves
+  // nothing behind when it fails.
   void add_veth_pair(const std::string& name, const std::string& peer, const std::string& alias,
-                     unsigned mtu);
+                     std::uint32_t group, unsigned mtu);
   void set_up(int index);
   void set_down(int index);
   // The flag that the administrator sees; what others ask for by packet sockets is counted apart.

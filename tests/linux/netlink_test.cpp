@@ -49,12 +49,12 @@ TEST_F(NetlinkTest, FindsLinksByNameAndIndex) {
 
 TEST_F(NetlinkTest, ListsMoreLinksThanOneMessageHolds) {
   for (int i = 0; i < 40; ++i)
-    netlink().add_veth_pair("a" + std::to_string(i), "b" + std::to_string(i), std::string(200, 'x'), 1500);
+    netlink().add_veth_pair("a" + std::to_string(i), "b" + std::to_string(i), std::string(200, 'x'), 0, 1500);
   EXPECT_EQ(netlink().links().size(), 82u);
 }
 
 TEST_F(NetlinkTest, MakesAVethPairThatIsDownAndSilent) {
-  netlink().add_veth_pair("hg0", "hg0p", "headgate egress of eth0", 9000);
+  netlink().add_veth_pair("hg0", "hg0p", "headgate egress of eth0", 7, 9000);
   for (const char* name : {"hg0", "hg0p"}) {
     const auto link = netlink().find_link(name);
     ASSERT_TRUE(link) << name;
@@ -71,9 +71,9 @@ TEST_F(NetlinkTest, MakesAVethPairThatIsDownAndSilent) {
 }
 
 TEST_F(NetlinkTest, ANameThatIsTakenIsAnErrorThatNamesTheAttempt) {
-  netlink().add_veth_pair("hg0", "hg0p", "", 1500);
+  netlink().add_veth_pair("hg0", "hg0p", "", 7, 1500);
   try {
-    netlink().add_veth_pair("hg1", "hg0p", "", 1500);
+    netlink().add_veth_pair("hg1", "hg0p", "", 7, 1500);
     FAIL();
   } catch (const std::system_error& error) {
     EXPECT_EQ(error.code().value(), EEXIST);
@@ -136,7 +136,7 @@ bool readable(const LinkMonitor& monitor) {
 }
 
 TEST_F(NetlinkTest, TheMonitorTellsOfChangesAndDeletions) {
-  netlink().add_veth_pair("hg0", "hg0p", "", 1500);
+  netlink().add_veth_pair("hg0", "hg0p", "", 7, 1500);
   const int index = netlink().find_link("hg0")->index;
   LinkMonitor monitor;
   LinkEvents events;
@@ -186,7 +186,7 @@ TEST_F(NetlinkTest, TheMonitorTellsOfFiltersAndQdiscsThatWent) {
 }
 
 TEST_F(NetlinkTest, TheMonitorTellsThatItMissedSomething) {
-  netlink().add_veth_pair("hg0", "hg0p", "", 1500);
+  netlink().add_veth_pair("hg0", "hg0p", "", 7, 1500);
   LinkMonitor monitor;
   LinkEvents events;
   const int index = netlink().find_link("hg0")->index;
