@@ -232,8 +232,8 @@ void Shape::capture(const std::shared_ptr<PacketTap>& tap) {
   remove_closed_taps();
   const auto added = std::make_shared<bool>(false);
   captures_.push_back(tap);
-  const bool answered = change_taps([added, tap, classifier = classifier_](PacketTaps& taps) mutable {
-    *added = taps.add(std::move(tap), classifier->classes());
+  const bool answered = change_taps([added, tap, classifier = classifier_](PacketTaps& taps) {
+    *added = taps.add(tap, classifier->classes());
   });
   if (answered && *added) return;
   tap->close();
