@@ -54,7 +54,7 @@ TEST_P(WholeSuperPacketTest, TcpPassesWholeAndUnclipped) {
   EXPECT_TRUE(transfer_by_tcp(near_host(), far_host(), kFar4, data) == data);
   seen.expect_whole_super_packets();
   EXPECT_EQ(forwarder.refused(), 0u);
-  EXPECT_EQ(divert.passed_unshaped(), 0u);
+  EXPECT_EQ(divert.unshaped().packets, 0u);
 }
 
 TEST_P(WholeSuperPacketTest, AnInterfaceThatCanNeitherSegmentNorSumGetsRightPacketsFromTheKernel) {
