@@ -42,12 +42,6 @@ TEST_F(RefusedInterfaceTest, OurOwnDevices) {
                   "interfaces here are eth0");
 }
 
-TEST_F(RefusedInterfaceTest, TheIngressDirection) {
-  DivertOptions ingress = options_for(DivertMethod::automatic);
-  ingress.direction = Direction::ingress;
-  EXPECT_EQ(message_of([&] { TrafficDivert divert(ingress); }), "eth0: shaping ingress is not supported yet");
-}
-
 TEST_F(RefusedInterfaceTest, AMarkThatDoesNotTellOurPacketsFromOthers) {
   DivertOptions unmarked = options_for(DivertMethod::automatic);
   unmarked.mark = 0;
