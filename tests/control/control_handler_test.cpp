@@ -287,10 +287,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadRequest{"Null", "null", "the request is not a JSON object"},
         BadRequest{"NoCommand", "{}", "the request has no member \"command\""},
         BadRequest{"CommandIsNumber", R"({"command":1})", "member \"command\" is not a string"},
-        BadRequest{"UnknownCommand", R"({"command":"halt"})",
-                   "unknown command \"halt\", expected \"show\", \"flows\", \"capture\", \"reload\" or \"version\""},
-        BadRequest{"EmptyCommand", R"({"command":""})",
-                   "unknown command \"\", expected \"show\", \"flows\", \"capture\", \"reload\" or \"version\""},
+        BadRequest{
+            "UnknownCommand", R"({"command":"halt"})",
+            "unknown command \"halt\", expected \"show\", \"flows\", \"capture\", \"reload\" or \"version\""},
+        BadRequest{
+            "EmptyCommand", R"({"command":""})",
+            "unknown command \"\", expected \"show\", \"flows\", \"capture\", \"reload\" or \"version\""},
         BadRequest{"UnknownMember", R"({"command":"reload","fast":true})",
                    "unknown member \"fast\" in the request"},
         BadRequest{"ClassIsList", R"({"command":"flows","class":["dns"]})",
