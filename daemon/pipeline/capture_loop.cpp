@@ -66,7 +66,8 @@ std::size_t CaptureLoop::read_batch() {
     drain_waiter_.wake();
   }
   reset_withheld_ = !drain_healthy(now);
-  if (!reset_withheld_) dead_man_switch_.reset(now);
+  // Not `now`: this process may have been stopped since, which the switch is to notice.
+  if (!reset_withheld_) dead_man_switch_.reset(clock_.now());
   return count;
 }
 
