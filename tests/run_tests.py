@@ -4,6 +4,7 @@ import argparse
 import os
 import pathlib
 import pwd
+import re
 import subprocess
 import sys
 import time
@@ -13,6 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "results"
 IN_CI = bool(os.environ.get("CI"))
 LINES_OF_A_FAILURE = 60
+# What the tools write beside what is wrong.
+NOISE = re.compile(r"\d+ warnings? generated\.|.*clang-tidy.* -p=|-- |Suppressed \d+ warnings|Use -header-filter")
 MOST_TO_REPEAT = 12  # failed integration tests; more of them are no accident
 # Tests of figures, of long runs and of the installed service: sanitizers would only slow them down.
 ONLY_RELEASE = ("change_test.py", "churn_test.py", "death_test.py", "demo_test.py", "field_reports_test.py",
@@ -61,7 +64,7 @@ def run(command, log, owner=True):
 
 
 def show_end(text):
-    lines = text.rstrip().splitlines()
+    lines = [line for line in text.rstrip().splitlines() if not NOISE.match(line)]
     if len(lines) > LINES_OF_A_FAILURE:
         print(f"    ... {len(lines) - LINES_OF_A_FAILURE} lines before")
     for line in lines[-LINES_OF_A_FAILURE:]:
@@ -86,7 +89,7 @@ def step(tally, name, *commands):
 def build(tally, preset, *targets):
     select = ["--target", *targets] if targets else []
     return step(tally, f"build {preset}", ["cmake", "--preset", preset],
-                ["cmake", "--build", "--preset", preset, "--parallel", os.cpu_count(), *select])
+                ["cmake", "--build", "--preset", preset, "--parallel", os.cpu_count(), *select, "--", "--quiet"])
 
 
 def count(tally, name, started, results, log, repaired=()):

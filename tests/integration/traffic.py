@@ -1,7 +1,6 @@
 """Traffic between the namespaces, and what arrived of it by the clock of the receiving kernel."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -79,10 +78,9 @@ class Receiver:
     """Records the UDP packets that come in at an interface (see traffic_receive)."""
 
     def __init__(self, namespace, programs, interface="eth0", patterns="udp"):
-        handle, self._path = tempfile.mkstemp(prefix="hgt-arrivals-")
-        os.close(handle)
+        self._file = tempfile.NamedTemporaryFile("r", prefix="hgt-arrivals-")  # gone with this object
         self._process = namespace.start(programs / "traffic_receive", "--interface", interface, "--duration", "600s",
-                                        "--filter", patterns, "--timestamps", self._path,
+                                        "--filter", patterns, "--timestamps", self._file.name,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self._process.stderr.readline()
         assert line.startswith("listening"), f"traffic_receive: {line}"
@@ -94,11 +92,10 @@ class Receiver:
         output, errors = self._process.communicate(timeout=30)
         assert self._process.returncode == 0, errors
         flows = defaultdict(list)
-        with open(self._path) as lines:
-            for line in lines:
-                address, port, nanoseconds, sequence = line.split()
-                flows[address, int(port)].append(Arrival(int(nanoseconds), int(sequence)))
-        os.unlink(self._path)
+        for line in self._file:
+            address, port, nanoseconds, sequence = line.split()
+            flows[address, int(port)].append(Arrival(int(nanoseconds), int(sequence)))
+        self._file.close()
         return Arrivals(json.loads(output), dict(flows))
 
 
