@@ -120,7 +120,9 @@ std::unique_ptr<Shape> Daemon::make_shape(const ShapeConfig& config) const {
 }
 
 void Daemon::run() {
-  for (const auto& shape : shapes_) log_info("shaping " + shape->title());
+  for (const auto& shape : shapes_) {
+    if (shape->diverting()) log_info("shaping " + shape->title());
+  }
   if (shapes_.empty()) log_info("shapes nothing: no [[shape]] in the configuration");
   service_manager_.ready(status_line());
   while (!stopping_) wait_for_events();
