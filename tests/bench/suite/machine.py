@@ -1,0 +1,41 @@
+"""What the machine is, and what its processors have been doing."""
+
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import time
+
+from suite.paths import ROOT
+
+TICK = 1 / os.sysconf("SC_CLK_TCK")  # s
+
+
+def describe():
+    cpu = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    memory = int(re.search(r"MemTotal:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text())[1])
+    commit = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "describe", "--always", "--dirty"], cwd=ROOT,
+                            capture_output=True, text=True).stdout.strip()
+    return {"kernel": platform.release(), "cpu": cpu[1] if cpu else platform.machine(), "cores": os.cpu_count(),
+            "memory_gib": round(memory / 2**20, 1), "virtual": "hypervisor" in pathlib.Path("/proc/cpuinfo").read_text(),
+            "commit": commit, "date": time.strftime("%Y-%m-%d %H:%M:%S %z")}
+
+
+class CpuTime:
+    """Seconds that all processors together have worked since construction, interrupts included, and been robbed of."""
+
+    def __init__(self):
+        self._start = self._read()
+
+    @staticmethod
+    def _read():
+        with open("/proc/stat") as file:
+            user, nice, system, _, _, interrupt, soft_interrupt, steal, *_ = map(int, file.readline().split()[1:])
+        return (user + nice + system + interrupt + soft_interrupt) * TICK, steal * TICK
+
+    def used(self):
+        return self._read()[0] - self._start[0]
+
+    def stolen(self):
+        return self._read()[1] - self._start[1]

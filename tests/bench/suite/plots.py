@@ -1,0 +1,5 @@
+"""Drawings of what the figures have recorded."""
+
+
+def draw(report):
+    pass

@@ -1,0 +1,143 @@
+"""The sides of a comparison. Each is set up on a path for one round and taken down after it.
+
+A side is used as `with side.on(path):`, has a `name` for tables, and may say more of itself while it is up.
+"""
+
+import contextlib
+import subprocess
+
+from suite.paths import FORWARDER_CPU, PROGRAMS, pinned, processes
+
+from daemon import Headgate as Daemon  # tests/integration
+
+HEADGATE = "headgate"
+
+
+class Side:
+    def __init__(self, name):
+        self.name = name
+
+    @contextlib.contextmanager
+    def on(self, path):
+        with contextlib.ExitStack() as undo:
+            self.set_up(path, undo)
+            yield self
+
+    def set_up(self, path, undo):
+        """Makes everything; `undo` gets the callbacks that take it away."""
+
+
+class Headgate(Side):
+    """headgated, pinned. `classes` is what follows the shape's keys in the configuration."""
+
+    def __init__(self, classes, name=HEADGATE, shape_keys="", cpu=FORWARDER_CPU, **daemon_keys):
+        super().__init__(name)
+        self._classes, self._shape_keys, self._cpu, self._daemon_keys = classes, shape_keys, cpu, daemon_keys
+        self.daemon = None
+
+    def config(self, path):
+        if path.shaper is path.source:
+            shape = '[[shape]]\ninterface = "eth0"\n'
+        else:
+            shape = '[[shape]]\ninterface = "eth0"\nforward_to = "eth1"\n'
+        return shape + self._shape_keys + "\n" + self._classes
+
+    def set_up(self, path, undo):
+        self.daemon = Daemon(_Pinned(path.shaper, self._cpu), PROGRAMS)
+        undo.callback(self.daemon.close)
+        self.daemon.start(self.config(path), **self._daemon_keys)
+
+    def knows(self, path):
+        """Whether this headgated takes the configuration."""
+        daemon = Daemon(path.shaper, PROGRAMS)
+        try:
+            daemon.write(self.config(path), **self._daemon_keys)
+            return processes.run(path.shaper.command(PROGRAMS / "headgated", "--check", "--config", daemon.config_path),
+                                 check=False).returncode == 0
+        finally:
+            daemon.close()
+
+
+class _Pinned:
+    """A namespace whose processes start on one CPU."""
+
+    def __init__(self, namespace, cpu):
+        self._namespace, self._cpu = namespace, cpu
+
+    def start(self, *command, **options):
+        return self._namespace.start(*pinned(self._cpu, *command), **options)
+
+    def __getattr__(self, name):
+        return getattr(self._namespace, name)
+
+
+class BareForwarder(Side):
+    def __init__(self, threads, fifo=False, name=None, cpu=FORWARDER_CPU):
+        scheduling = ", SCHED_FIFO" if fifo else ""
+        super().__init__(name or f"bare forwarder, {threads} thread{'s' if threads > 1 else ''}{scheduling}")
+        self._arguments = ["--threads", threads, *(["--fifo"] if fifo else [])]
+        self._cpu = cpu
+
+    def set_up(self, path, undo):
+        to = ["--forward-to", "eth1"] if path.shaper is not path.source else []
+        process = path.shaper.start(*pinned(self._cpu, PROGRAMS / "bare_forwarder", "--interface", "eth0", *to,
+                                            *self._arguments), stderr=subprocess.PIPE, text=True)
+        undo.callback(processes.end, process)
+        line = process.stderr.readline()
+        if not line.startswith("forwarding"):
+            raise RuntimeError(f"bare_forwarder: {line}{process.stderr.read()}")
+
+
+class Kernel(Side):
+    """No process at all: the host's own egress, or a bridge of the kernel in the wire, perhaps with a qdisc."""
+
+    def __init__(self, name, qdisc=()):
+        super().__init__(name)
+        self._qdisc = qdisc  # of commands: tc's arguments, {dev} for where packets leave
+
+    def set_up(self, path, undo):
+        if path.shaper is not path.source:
+            self._set_up_bridge(path.shaper, undo)
+        if self._qdisc:
+            undo.callback(path.shaper.run, "tc", "qdisc", "del", "dev", path.interface, "root")
+            batch = "\n".join(line.format(dev=path.interface) for line in self._qdisc) + "\n"
+            tc = subprocess.run(list(map(str, path.shaper.command("tc", "-batch", "-"))), input=batch, text=True,
+                                capture_output=True)
+            if tc.returncode != 0:
+                raise RuntimeError(f"tc: {tc.stderr[:2000]}")
+
+    @staticmethod
+    def _set_up_bridge(namespace, undo):
+        namespace.run("ip", "link", "add", "br0", "type", "bridge")
+        undo.callback(namespace.run, "ip", "link", "del", "br0")
+        for interface in ("eth0", "eth1"):
+            namespace.run("ip", "link", "set", interface, "master", "br0")
+        namespace.run("ip", "link", "set", "br0", "up")
+
+
+def no_divert(path):
+    return Kernel("kernel bridge" if path.shaper is not path.source else "no divert")
+
+
+def with_bridge(path, qdisc):
+    return f"kernel bridge + {qdisc}" if path.shaper is not path.source else f"tc {qdisc}"
+
+
+def htb(path, flows, bits_per_second, frame_bytes=64, limit=100):
+    """One class for each flow, found by the destination in one step, whatever their number."""
+    # tc has 16 bits for the number of a class, so 65 000 of them at most. The filter is a program for the classic BPF
+    # machine that returns the class: 0x10000 + 1 + the flow, which is in the lower bits of the destination.
+    burst = max(frame_bytes, 64)
+    commands = ["qdisc add dev {dev} root handle 1: htb",
+                "filter add dev {dev} parent 1: bpf bytecode '4,32 0 0 30,84 0 0 65535,4 0 0 65537,22 0 0 0'"]
+    for flow in range(flows):
+        commands.append(f"class add dev {{dev}} parent 1: classid 1:{flow + 1:x} htb rate {bits_per_second}bit "
+                        f"burst {burst} cburst {burst}")
+        commands.append(f"qdisc add dev {{dev}} parent 1:{flow + 1:x} pfifo limit {limit}")
+    return Kernel(with_bridge(path, "htb"), commands)
+
+
+def tbf(path, bits_per_second, frame_bytes=64, limit=100):
+    """Its burst is one packet, the least that it takes; the queue has room for `limit` packets."""
+    return Kernel(with_bridge(path, "tbf"), [f"qdisc add dev {{dev}} root tbf rate {bits_per_second}bit "
+                                             f"burst {frame_bytes} limit {limit * frame_bytes}"])
