@@ -46,6 +46,7 @@ constexpr long kNap = 5'000'000;  // ns between two readings
 constexpr char kUsage[] =
     "usage: far_end --interface NAME\n"
     "         [--sample N]          record every Nth packet of the source (a power of two), default all\n"
+    "         [--below N]           only flows below N\n"
     "         [--ideal-gap NS]      percentiles of |gap - NS|\n"
     "         [--flow-period NS]    each flow's rate, and how late its packets are in its own schedule\n"
     "         [--skip SECONDS]      leave out what came in the first SECONDS after the first packet\n"
@@ -56,6 +57,7 @@ volatile std::sig_atomic_t g_stop = 0;
 struct Options {
   std::string interface;
   unsigned sample = 1;
+  std::uint32_t below = kFlowsMax;
   std::int64_t ideal_gap = 0;
   std::int64_t flow_period = 0;
   double skip = 0;
@@ -69,13 +71,11 @@ struct Record {
 };
 
 Options parse_options(int argc, char** argv) {
-  const option known[] = {{"interface", required_argument, nullptr, 'i'},
-                          {"sample", required_argument, nullptr, 's'},
-                          {"ideal-gap", required_argument, nullptr, 'g'},
-                          {"flow-period", required_argument, nullptr, 'p'},
-                          {"skip", required_argument, nullptr, 'k'},
-                          {"records", required_argument, nullptr, 'r'},
-                          {}};
+  const option known[] = {
+      {"interface", required_argument, nullptr, 'i'},   {"sample", required_argument, nullptr, 's'},
+      {"below", required_argument, nullptr, 'b'},       {"ideal-gap", required_argument, nullptr, 'g'},
+      {"flow-period", required_argument, nullptr, 'p'}, {"skip", required_argument, nullptr, 'k'},
+      {"records", required_argument, nullptr, 'r'},     {}};
   Options options;
   for (int chosen; (chosen = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
     switch (chosen) {
@@ -84,6 +84,9 @@ Options parse_options(int argc, char** argv) {
         break;
       case 's':
         options.sample = static_cast<unsigned>(std::stoul(optarg));
+        break;
+      case 'b':
+        options.below = static_cast<std::uint32_t>(std::stoul(optarg));
         break;
       case 'g':
         options.ideal_gap = std::stoll(optarg);
@@ -118,17 +121,19 @@ void stamp_packets_early() {
   check(setsockopt(descriptor, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on), "SO_TIMESTAMPNS");
 }
 
-// UDP over IPv4 to the bench's port, and only the numbers that the sample takes.
-void attach_filter(int descriptor, unsigned sample) {
-  std::array<sock_filter, 10> code{{
+// UDP over IPv4 to the bench's port, and of that only the numbers that the sample takes and the flows that are wanted.
+void attach_filter(int descriptor, const Options& options) {
+  std::array<sock_filter, 12> code{{
       BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 0, 7),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 0, 9),
       BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 23),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 5),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 7),
       BPF_STMT(BPF_LD | BPF_H | BPF_ABS, kPortOffset),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kPort, 0, 3),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kPort, 0, 5),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kDestinationOffset),
+      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kFirstAddress + options.below, 3, 0),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kNumberOffset + 4),
-      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, sample - 1, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, options.sample - 1, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, kSmallestFrame),
       BPF_STMT(BPF_RET | BPF_K, 0),
   }};
@@ -144,7 +149,7 @@ class Ring {
     check(setsockopt(socket_, SOL_PACKET, PACKET_VERSION, &version, sizeof version), "TPACKET_V2");
     const int on = 1;
     check(setsockopt(socket_, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on), "ignore outgoing");
-    attach_filter(socket_, options.sample);
+    attach_filter(socket_, options);
     const tpacket_req layout{.tp_block_size = kBlockBytes,
                              .tp_block_nr = kSlots * kSlotBytes / kBlockBytes,
                              .tp_frame_size = kSlotBytes,

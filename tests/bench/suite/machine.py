@@ -39,3 +39,29 @@ class CpuTime:
 
     def stolen(self):
         return self._read()[1] - self._start[1]
+
+
+class ProcessTime:
+    """Of a process since construction: seconds of CPU, and how often its threads have been woken."""
+
+    def __init__(self, pid):
+        self._pid = pid
+        self._start = self._read()
+
+    def _read(self):
+        seconds, switches = 0.0, 0
+        for thread in pathlib.Path(f"/proc/{self._pid}/task").iterdir():
+            seconds += int((thread / "schedstat").read_text().split()[0]) / 1e9
+            switches += int(re.search(r"\nvoluntary_ctxt_switches:\s*(\d+)", (thread / "status").read_text())[1])
+        return seconds, switches
+
+    def used(self):
+        return self._read()[0] - self._start[0]
+
+    def sleeps(self):
+        """How often they have gone to sleep by themselves, which is how often they were woken."""
+        return self._read()[1] - self._start[1]
+
+
+def resident_bytes(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) * 1024

@@ -93,14 +93,14 @@ class Kernel(Side):
 
     def __init__(self, name, qdisc=()):
         super().__init__(name)
-        self._qdisc = qdisc  # of commands: tc's arguments, {dev} for where packets leave
+        self.qdisc = qdisc  # of commands: tc's arguments, {dev} for where packets leave
 
     def set_up(self, path, undo):
         if path.shaper is not path.source:
             self._set_up_bridge(path.shaper, undo)
-        if self._qdisc:
+        if self.qdisc:
             undo.callback(path.shaper.run, "tc", "qdisc", "del", "dev", path.interface, "root")
-            batch = "\n".join(line.format(dev=path.interface) for line in self._qdisc) + "\n"
+            batch = "\n".join(line.format(dev=path.interface) for line in self.qdisc) + "\n"
             tc = subprocess.run(list(map(str, path.shaper.command("tc", "-batch", "-"))), input=batch, text=True,
                                 capture_output=True)
             if tc.returncode != 0:
@@ -137,7 +137,11 @@ def htb(path, flows, bits_per_second, frame_bytes=64, limit=100):
     return Kernel(with_bridge(path, "htb"), commands)
 
 
+TIMER_RATE = 250  # Hz
+
+
 def tbf(path, bits_per_second, frame_bytes=64, limit=100):
-    """Its burst is one packet, the least that it takes; the queue has room for `limit` packets."""
+    """With the burst that its manual asks for, what comes between two timer ticks, or it does not reach the rate."""
+    burst = max(2 * frame_bytes, bits_per_second // 8 // TIMER_RATE)
     return Kernel(with_bridge(path, "tbf"), [f"qdisc add dev {{dev}} root tbf rate {bits_per_second}bit "
-                                             f"burst {frame_bytes} limit {limit * frame_bytes}"])
+                                             f"burst {burst} limit {limit * frame_bytes}"])

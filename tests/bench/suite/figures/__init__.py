@@ -1,8 +1,10 @@
 """One module a figure: TITLE, and measure(figure, effort)."""
 
 from suite.effort import Effort
-from suite.figures import throughput
+from suite.figures import (core, flows10k, idle, latency, longrun, memory, million, overload, spacing, start, tcp,
+                           throughput, unshaped)
 
-ALL = {module.__name__.rsplit(".", 1)[1]: module for module in (throughput,)}
+ALL = {module.__name__.rsplit(".", 1)[1]: module for module in
+       (throughput, million, core, spacing, longrun, start, flows10k, tcp, latency, idle, memory, unshaped, overload)}
 
 __all__ = ["ALL", "Effort"]

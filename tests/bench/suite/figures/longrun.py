@@ -1,0 +1,55 @@
+"""The rate over ten seconds, and whether packets burst out after a pause."""
+
+import time
+
+from suite import paths, sides
+from suite.figures.spacing import OFFERED, RATES, TBF, headgate, tbf
+from suite.report import Metric, Table
+
+TITLE = "rate over 10 s against the configured one, and bursts after idle"
+AT_ONCE = 200  # packets offered after the pause
+COUNTED_GAPS = 100
+
+METRICS = [Metric("ppm", "rate error ppm", 2), Metric("ends_ppm", "by first and last", 2),
+           Metric("burst", "packets ahead after idle", 0)]
+
+
+def packets_ahead(records, gap):
+    """How many packets came within some gaps of the first, more than their rate allows."""
+    limit = records[0][0] + (COUNTED_GAPS + 0.5) * gap
+    return sum(at < limit for at, _, _ in records) - (COUNTED_GAPS + 1)
+
+
+def one_round(path, side, rate, effort):
+    gap = 1e9 / rate
+    with side.on(path):
+        far = paths.FarEnd(path, "--skip", 0.2)
+        paths.Source(path, "--rate", OFFERED * rate, "--seconds", effort.seconds(10, 1) + 0.2).finish()
+        seen = far.stop(settle=0)
+        # Until the queue is empty, and a pause in which a bucket of tokens fills.
+        time.sleep(1000 / rate + effort.seconds(1, 0.2))
+        far = paths.FarEnd(path, keep_records=True)
+        paths.Source(path, "--count", AT_ONCE).finish()
+        after_idle = far.stop(settle=AT_ONCE / rate + 0.1)
+    by_ends = (seen["packets"] - 1) * 1e9 / (seen["last"] - seen["first"])
+    return {"ppm": (seen["rate"] / rate - 1) * 1e6, "ends_ppm": (by_ends / rate - 1) * 1e6,
+            "burst": packets_ahead(after_idle["records"], gap)}
+
+
+def measure(figure, effort):
+    figure.remark("the rate by least squares over all arrivals, so that one late packet at an end does not count more "
+                  "than any other")
+    path = paths.egress()
+    try:
+        for rate in RATES:
+            table = Table(f"{rate} packets/s:", sides.HEADGATE, METRICS)
+            for side in effort.turns([headgate(rate), tbf(path, rate)]):
+                table.add(side.name, one_round(path, side, rate, effort))
+            figure.show(table)
+            error = table.median(sides.HEADGATE, "ppm")
+            figure.bar(f"{rate} pps: within 10 ppm", f"{error:+.2f} ppm", abs(error) <= 10)
+            ahead = table.median(sides.HEADGATE, "burst")
+            figure.bar(f"{rate} pps: no burst after idle", f"{ahead:.0f} packets ahead (tbf: "
+                       f"{table.median(TBF, 'burst'):.0f})", ahead <= 1)
+    finally:
+        path.delete()

@@ -1,0 +1,103 @@
+"""How far packets of one flow stand from where they should."""
+
+import time
+
+from suite import paths, sides
+from suite.machine import CpuTime, ProcessTime
+from suite.report import Metric, Table
+
+TITLE = "|gap - ideal| of one backlogged flow of 64-byte packets, at the far end"
+RATES = (1_000, 10_000, 50_000)
+OFFERED = 1.5  # times the rate
+QUEUE = 1000  # packets
+FRAME_BITS = 64 * 8
+HIGH = "headgate, precision high"
+TBF = "tc tbf"
+PACER = "bare pacer"
+DRAWN_RATE = 10_000
+
+METRICS = [Metric("p50", "p50 us", 2), Metric("p99", "p99 us", 2), Metric("p99.9", "p99.9 us", 1),
+           Metric("max", "max us", 0), Metric("cpu", "CPU s/s", 3), Metric("own_cpu", "process CPU s/s", 3)]
+
+
+class Pacer(sides.Side):
+    """Sends by itself, and takes no traffic."""
+
+    def __init__(self, rate):
+        super().__init__(PACER)
+        self.rate = rate
+
+    def send(self, path, seconds):
+        path.source.run(*paths.pinned(paths.FORWARDER_CPU, paths.PROGRAMS / "bare_pacer", "--interface", "eth0", "--rate",
+                                      self.rate, "--seconds", seconds))
+
+
+def headgate(rate, name=sides.HEADGATE, shape_keys=""):
+    return sides.Headgate(f"""
+  [[shape.class]]
+  name  = "all"
+  rate  = "{rate}pps"
+  queue = "{QUEUE}p"
+""", name=name, shape_keys=shape_keys)
+
+
+def tbf(path, rate):
+    return sides.tbf(path, rate * FRAME_BITS, limit=QUEUE)
+
+
+def known_sides(figure, path, rate):
+    """Ours by each setting that this headgated knows, and the peers."""
+    all_sides = [headgate(rate)]
+    high = headgate(rate, HIGH, 'precision = "high"')
+    if high.knows(path):
+        all_sides.append(high)
+    elif rate == RATES[0]:
+        figure.remark('left out: headgate with precision = "high", which this headgated does not know')
+    return [*all_sides, tbf(path, rate), Pacer(rate)]
+
+
+def one_round(path, side, rate, seconds, keep_records=False):
+    with side.on(path):
+        far = paths.FarEnd(path, "--ideal-gap", 1_000_000_000 // rate, "--skip", 0.2, keep_records=keep_records)
+        cpu = CpuTime()
+        own = ProcessTime(side.daemon.process.pid) if isinstance(side, sides.Headgate) else None
+        started = time.monotonic()
+        if isinstance(side, Pacer):
+            side.send(path, seconds + 0.2)
+        else:
+            paths.Source(path, "--rate", OFFERED * rate, "--seconds", seconds + 0.2).finish()
+        passed = time.monotonic() - started
+        used, own_used = cpu.used() / passed, own.used() / passed if own else None
+        seen = far.stop(settle=0)
+    errors = {key: value / 1e3 for key, value in seen["gap_error_ns"].items()}
+    return {**errors, "cpu": used, "own_cpu": own_used, "rate": seen["rate"], "packets": seen["packets"],
+            "records": seen.get("records")}
+
+
+def judge(figure, table, rate):
+    tbf_p99, pacer_p99 = table.median(TBF, "p99"), table.median(PACER, "p99")
+    ours, high = table.median(sides.HEADGATE, "p99"), table.median(HIGH, "p99")
+    bar = max(0.5 * tbf_p99, 1.2 * pacer_p99)
+    figure.bar(f"{rate} pps, precision high: p99 at most {bar:.2f} us, the larger of 0.5 x tbf and 1.2 x bare pacer",
+               f"{high:.2f} us" if high is not None else "left out", high <= bar if high is not None else None)
+    figure.bar(f"{rate} pps, default: p99 at most {1.2 * tbf_p99:.2f} us, 1.2 x tbf", f"{ours:.2f} us",
+               ours <= 1.2 * tbf_p99)
+
+
+def measure(figure, effort):
+    figure.remark(f"offered {OFFERED} x the rate by a source on CPU {paths.SOURCE_CPU}; processes that pace on CPU "
+                  f"{paths.FORWARDER_CPU}; tbf: burst of rate / {sides.TIMER_RATE} Hz, its timer where the kernel has it")
+    path = paths.egress()
+    try:
+        for rate in RATES:
+            table = Table(f"{rate} packets/s:", sides.HEADGATE, METRICS, compared="p99")
+            for side in effort.turns(known_sides(figure, path, rate)):
+                values = one_round(path, side, rate, effort.seconds(3, 0.5), keep_records=rate == DRAWN_RATE)
+                records = values.pop("records")
+                if records:
+                    figure.series[side.name] = [after[0] - before[0] for before, after in zip(records, records[1:])]
+                table.add(side.name, values)
+            figure.show(table)
+            judge(figure, table, rate)
+    finally:
+        path.delete()

@@ -1,0 +1,69 @@
+"""One TCP stream through one bucket."""
+
+import statistics
+import time
+
+from suite import paths, sides
+from suite.machine import CpuTime
+from suite.report import Metric, Table
+
+from traffic import Ping, TcpLoad, percentile  # tests/integration
+
+TITLE = "TCP through one bucket, against tbf of the same rate and queue"
+# Bits a second, and the queue in ms.
+BUCKETS = ((100_000_000, 50), (1_000_000_000, 10))
+BAR = 1.2
+
+METRICS = [Metric("goodput", "goodput Mbit/s", 1), Metric("rtt_p50", "ping p50 ms", 2), Metric("rtt_p99", "p99 ms", 2),
+           Metric("rtt_max", "max ms", 2), Metric("tcp_rtt", "TCP's mean ms", 2), Metric("retransmits", "retransmits", 0),
+           Metric("cpu", "CPU s/s", 2)]
+
+
+def headgate(bits, queue, segmentation=None):
+    name = sides.HEADGATE if segmentation is None else f"headgate, segmentation {segmentation}"
+    return sides.Headgate(f"""
+  [[shape.class]]
+  name  = "all"
+  rate  = "{bits // 1_000_000}mbit"
+  queue = "{queue}ms"
+""", name=name, cpu=None, shape_keys=f'segmentation = "{segmentation}"' if segmentation else "")
+
+
+def tbf(bits, queue):
+    return sides.Kernel("tc tbf", [f"qdisc add dev {{dev}} root tbf rate {bits}bit burst {bits // 8 // sides.TIMER_RATE} "
+                                   f"latency {queue}ms"])
+
+
+def one_round(path, side, seconds):
+    with side.on(path):
+        load = TcpLoad(path.source, path.far, paths.network.PEER_IPV4, seconds=seconds)
+        time.sleep(0.5)  # slow start
+        ping = Ping(path.source, paths.network.PEER_IPV4, interval=0.01)  # in the same bucket
+        cpu, started = CpuTime(), time.monotonic()
+        time.sleep(max(seconds - 1, 0.3))
+        used = cpu.used() / (time.monotonic() - started)
+        trips = [echo.round_trip * 1e3 for echo in ping.stop()]
+        report = load.finish()
+    stream = report["end"]["streams"][0]["sender"]
+    return {"goodput": report["end"]["sum_received"]["bits_per_second"] / 1e6, "rtt_p50": statistics.median(trips),
+            "rtt_p99": percentile(trips, 99), "rtt_max": max(trips), "tcp_rtt": stream["mean_rtt"] / 1e3,
+            "retransmits": stream["retransmits"], "cpu": used}
+
+
+def measure(figure, effort):
+    figure.remark(f"iperf3, cubic; nothing is pinned; tbf with the burst that its manual asks for, rate / {sides.TIMER_RATE} Hz")
+    path = paths.egress()
+    try:
+        for bits, queue in BUCKETS:
+            ours, peer = headgate(bits, queue), tbf(bits, queue)
+            table = Table(f"{bits // 1_000_000} Mbit/s, a queue of {queue} ms:", ours.name, METRICS, compared="goodput")
+            for side in effort.turns([ours, headgate(bits, queue, "whole"), peer]):
+                table.add(side.name, one_round(path, side, effort.seconds(6, 2)))
+            figure.show(table)
+            ratio = statistics.median(table.ratios(peer.name, "goodput"))
+            figure.bar(f"{bits // 1_000_000} Mbit/s: goodput at least tbf's", f"{ratio:.3f} of it", ratio >= 0.9995)
+            trip = table.median(ours.name, "rtt_max")
+            figure.bar(f"{bits // 1_000_000} Mbit/s: the longest round trip at most {BAR} x {queue} ms", f"{trip:.2f} ms",
+                       trip <= BAR * queue)
+    finally:
+        path.delete()
