@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "config/match_expression.hpp"
+#include "linux/huge_pages.hpp"
 #include "pipeline/virtio_header.hpp"
 
 namespace headgate {
@@ -57,7 +58,8 @@ Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, Attachment::
       shaper_(ShaperLimits{.memory = daemon.memory,
                            .max_flows = daemon.max_flows,
                            .frame_prefix = frame_prefix_of(config),
-                           .idle = daemon.idle},
+                           .idle = daemon.idle,
+                           .table_memory = huge_pages()},
               classes_of(config), clock_.now()) {}
 
 Shape::~Shape() {

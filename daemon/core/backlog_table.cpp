@@ -1,22 +1,19 @@
 #include "core/backlog_table.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 
 namespace headgate {
 
-BacklogTable::BacklogTable(std::uint32_t capacity) : backlogs_(capacity) {
+BacklogTable::BacklogTable(std::uint32_t capacity, std::pmr::memory_resource* memory)
+    : backlogs_(capacity, memory), free_(capacity, memory) {
   lists_.fill(kNoBacklog);
 }
 
 BacklogNumber BacklogTable::acquire(FlowNumber flow) {
-  BacklogNumber backlog = free_head_;
-  if (backlog != kNoBacklog) {
-    free_head_ = backlogs_[backlog].list_next_;
-  } else {
-    assert(never_used_ < backlogs_.size());
-    backlog = never_used_++;
-  }
+  const BacklogNumber backlog = free_.take();
+  numbers_ = std::max(numbers_, backlog + 1);
   backlogs_[backlog] = Backlog{};
   backlogs_[backlog].flow = flow;
   return backlog;
@@ -24,8 +21,11 @@ BacklogNumber BacklogTable::acquire(FlowNumber flow) {
 
 void BacklogTable::release(BacklogNumber backlog) {
   assert(backlogs_[backlog].head == kNoPacket && backlogs_[backlog].list_ == 0);
-  backlogs_[backlog].list_next_ = free_head_;
-  free_head_ = backlog;
+  free_.give_back(backlog);
+}
+
+void BacklogTable::prefetch_free(std::uint32_t count) const {
+  for (std::uint32_t i = 0; i < std::min(count, free_.size()); ++i) prefetch(free_.next(i));
 }
 
 BacklogNumber BacklogTable::longest() const {

@@ -8,10 +8,12 @@
 
 #include <array>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "core/flow_table.hpp"
 #include "core/leaky_bucket.hpp"
+#include "core/number_stack.hpp"
 #include "core/packet_pool.hpp"
 #include "headgate/clock.hpp"
 
@@ -64,7 +66,8 @@ static_assert(sizeof(Backlog) == 64);
 
 class BacklogTable {
  public:
-  explicit BacklogTable(std::uint32_t capacity);
+  explicit BacklogTable(std::uint32_t capacity,
+                        std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
   // There must be a free one.
   BacklogNumber acquire(FlowNumber flow);
@@ -85,8 +88,10 @@ class BacklogTable {
   bool among_longest(std::uint32_t chunks) const;
 
   // Every backlog's number is below this; unused ones have no head.
-  std::uint32_t numbers() const { return never_used_; }
+  std::uint32_t numbers() const { return numbers_; }
   void prefetch(BacklogNumber backlog) const { __builtin_prefetch(&backlogs_[backlog], 1); }
+  // The memory that the next `count` acquire() will take.
+  void prefetch_free(std::uint32_t count) const;
 
  private:
   static constexpr unsigned kLists = 33;
@@ -94,11 +99,11 @@ class BacklogTable {
   static std::uint32_t list_for(const Backlog& backlog);
   void move_to_list(BacklogNumber backlog);
 
-  std::vector<Backlog> backlogs_;
+  std::pmr::vector<Backlog> backlogs_;
   std::array<BacklogNumber, kLists> lists_;  // by bit width of chunks; the list of width 0 is not used
   std::uint64_t lists_in_use_ = 0;           // a bit a list
-  BacklogNumber free_head_ = kNoBacklog;
-  std::uint32_t never_used_ = 0;
+  NumberStack free_;
+  std::uint32_t numbers_ = 0;
 };
 
 }  // namespace headgate

@@ -14,16 +14,14 @@ std::int64_t second_of(Instant instant) {
 
 DelayHistogram::DelayHistogram() : slices_(kSlices) {}
 
-void DelayHistogram::record(Duration delay, std::uint64_t packets, Instant now) {
-  delay = std::max(delay, Duration::zero());
+DelayHistogram::Slice& DelayHistogram::slice(Instant now) {
   const std::int64_t second = second_of(now);
   Slice& slice = slices_[static_cast<std::size_t>(second % kSlices)];
-  if (slice.second != second) {
+  if (slice.second_ != second) {
     slice = {};
-    slice.second = second;
+    slice.second_ = second;
   }
-  slice.max = std::max(slice.max, delay);
-  slice.counts[bucket_of(delay)] += static_cast<std::uint32_t>(packets);
+  return slice;
 }
 
 DelaySummary DelayHistogram::summary(Instant now) const {
@@ -32,11 +30,11 @@ DelaySummary DelayHistogram::summary(Instant now) const {
   std::uint64_t total = 0;
   DelaySummary summary;
   for (const Slice& slice : slices_) {
-    if (slice.second < 0 || slice.second + kSlices <= second) continue;
-    summary.max = std::max(summary.max, slice.max);
+    if (slice.second_ < 0 || slice.second_ + kSlices <= second) continue;
+    summary.max = std::max(summary.max, slice.max_);
     for (unsigned i = 0; i < kBuckets; ++i) {
-      counts[i] += slice.counts[i];
-      total += slice.counts[i];
+      counts[i] += slice.counts_[i];
+      total += slice.counts_[i];
     }
   }
   if (total == 0) return summary;

@@ -6,6 +6,7 @@
 // by the constructor.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -16,26 +17,38 @@
 namespace headgate {
 
 class DelayHistogram {
- public:
-  DelayHistogram();
-
-  // `now` must not go backwards.
-  void record(Duration delay, std::uint64_t packets, Instant now);
-  DelaySummary summary(Instant now) const;
-
- private:
   static constexpr unsigned kSubBits = 4;
   static constexpr unsigned kSubBuckets = 1u << kSubBits;
   static constexpr unsigned kMaxBits = 38;  // of a delay in microseconds
   static constexpr unsigned kBuckets = (kMaxBits - kSubBits + 1) * kSubBuckets;
   static constexpr std::int64_t kSlices = 10;
 
-  struct Slice {
-    std::int64_t second = -1;  // which second of the clock it holds
-    Duration max{};
-    std::array<std::uint32_t, kBuckets> counts{};
+ public:
+  // The delays of one second.
+  class Slice {
+   public:
+    void record(Duration delay, std::uint64_t packets) {
+      delay = std::max(delay, Duration::zero());
+      max_ = std::max(max_, delay);
+      counts_[bucket_of(delay)] += static_cast<std::uint32_t>(packets);
+    }
+
+   private:
+    friend class DelayHistogram;
+    std::int64_t second_ = -1;  // which second of the clock it holds
+    Duration max_{};
+    std::array<std::uint32_t, kBuckets> counts_{};
   };
 
+  DelayHistogram();
+
+  // Where delays that end now are to be recorded. `now` must not go backwards.
+  Slice& slice(Instant now);
+
+  void record(Duration delay, std::uint64_t packets, Instant now) { slice(now).record(delay, packets); }
+  DelaySummary summary(Instant now) const;
+
+ private:
   static unsigned bucket_of(Duration delay);
   static Duration upper_bound(unsigned bucket);
 

@@ -12,9 +12,9 @@ constexpr std::uint32_t kMaxFlows = (std::uint32_t{1} << 30) - 1;
 
 }  // namespace
 
-FlowTable::FlowTable(std::uint32_t max_flows)
-    : records_(std::clamp<std::uint32_t>(max_flows, 1, kMaxFlows)),
-      slots_(2 * records_.size()),
+FlowTable::FlowTable(std::uint32_t max_flows, std::pmr::memory_resource* memory)
+    : records_(std::clamp<std::uint32_t>(max_flows, 1, kMaxFlows), memory),
+      slots_(2 * records_.size(), memory),
       number_bits_(static_cast<unsigned>(std::bit_width(records_.size()))),
       number_mask_((std::uint32_t{1} << number_bits_) - 1) {
   for (FlowRecord& record : records_) record.class_slot = kFree;

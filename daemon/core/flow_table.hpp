@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "core/leaky_bucket.hpp"
@@ -40,7 +41,8 @@ struct FlowRecord {
 
 class FlowTable {
  public:
-  explicit FlowTable(std::uint32_t max_flows);
+  explicit FlowTable(std::uint32_t max_flows,
+                     std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
   FlowNumber find(std::uint32_t hash, std::uint16_t class_slot, const FlowKey& key) const;
 
@@ -64,6 +66,7 @@ class FlowTable {
   void expire(std::uint32_t looks, Instant idle_since, Instant new_since, Forgotten forgotten) {
     for (looks = looks < never_used_ ? looks : never_used_; looks > 0; --looks) {
       hand_ = hand_ + 1 < never_used_ ? hand_ + 1 : 0;
+      if (hand_ + kLooksAhead < never_used_) __builtin_prefetch(&records_[hand_ + kLooksAhead].last_used);
       if (!may_go(records_[hand_], idle_since, new_since)) continue;
       forgotten(records_[hand_]);
       erase(hand_);
@@ -80,6 +83,7 @@ class FlowTable {
   using Slot = std::uint32_t;  // 0: empty; else record number + 1 in the low bits, hash in the high bits
   static_assert(sizeof(FlowRecord) + 2 * sizeof(Slot) <= 128);
   static constexpr std::uint16_t kFree = 0xffff;  // as class_slot
+  static constexpr std::uint32_t kLooksAhead = 16;
 
   static bool may_go(const FlowRecord& record, Instant idle_since, Instant new_since) {
     return record.class_slot != kFree && record.backlog == kNoBacklog && record.last_used <= idle_since &&
@@ -96,8 +100,8 @@ class FlowTable {
   FlowNumber number(Slot slot) const { return (slot & number_mask_) - 1; }
   std::uint32_t slot_of(FlowNumber flow) const;
 
-  std::vector<FlowRecord> records_;
-  std::vector<Slot> slots_;
+  std::pmr::vector<FlowRecord> records_;
+  std::pmr::vector<Slot> slots_;
   unsigned number_bits_;
   std::uint32_t number_mask_;
   std::uint32_t size_ = 0;

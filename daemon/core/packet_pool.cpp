@@ -20,31 +20,44 @@ std::array<std::byte, PacketPool::kTagBytes> wire_form(StrippedTag tag) {
 
 static_assert(sizeof(StoredPacket) == 48 && std::is_trivially_destructible_v<StoredPacket>);
 
-PacketPool::PacketPool(DataSize memory)
-    : chunk_count_(static_cast<std::uint32_t>(
+PacketPool::PacketPool(DataSize memory, std::pmr::memory_resource* source)
+    : source_(source),
+      chunk_count_(static_cast<std::uint32_t>(
           std::clamp<std::uint64_t>(memory.bytes / kChunkBytes, 1, std::uint64_t{kEnd} - 1))),
-      free_count_(chunk_count_) {
-  chunks_ = std::make_unique_for_overwrite<Chunk[]>(chunk_count_);
+      chunks_(std::pmr::polymorphic_allocator<Chunk>(source).allocate(chunk_count_)),
+      free_(chunk_count_, source) {}
+
+PacketPool::~PacketPool() {
+  std::pmr::polymorphic_allocator<Chunk>(source_).deallocate(chunks_, chunk_count_);
 }
 
 PacketHandle PacketPool::store(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix) {
   const bool tagged = tag.tpid != 0 && frame.size() >= kMacBytes;
   const std::size_t length = prefix + frame.size() + (tagged ? kTagBytes : 0);
-  if (chunks_for(length) > free_count_) return kNoPacket;
+  if (chunks_for(length) > free_.size()) return kNoPacket;
+  const PacketHandle first = free_.take();
+  auto* stored = new (&chunks_[first]) StoredPacket;
+  stored->length = static_cast<std::uint32_t>(length);
+  if (!tagged && length <= kFirstBytes) {  // most packets by far
+    if (length > 0) std::memcpy(payload(first, true).data(), frame.data() - prefix, length);
+    link(first) = kEnd;
+    return first;
+  }
   const auto tag_bytes = wire_form(tag);
   const std::array<std::span<const std::byte>, 4> pieces = {
       std::span(frame.data() - prefix, prefix), frame.first(tagged ? kMacBytes : 0),
       std::span(tag_bytes).first(tagged ? kTagBytes : 0), frame.subspan(tagged ? kMacBytes : 0)};
+  fill(first, pieces);
+  return first;
+}
 
-  const PacketHandle first = take();
-  auto* stored = new (&chunks_[first]) StoredPacket;
-  stored->length = static_cast<std::uint32_t>(length);
+void PacketPool::fill(PacketHandle first, std::span<const std::span<const std::byte>> pieces) {
   std::uint32_t last = first;
   std::span<std::byte> room = payload(first, true);
   for (std::span<const std::byte> piece : pieces) {
     while (!piece.empty()) {
       if (room.empty()) {
-        const std::uint32_t next = take();
+        const std::uint32_t next = free_.take();
         link(last) = next;
         last = next;
         room = payload(next, false);
@@ -56,15 +69,12 @@ PacketHandle PacketPool::store(std::span<const std::byte> frame, StrippedTag tag
     }
   }
   link(last) = kEnd;
-  return first;
 }
 
 void PacketPool::free(PacketHandle packet) {
   for (std::uint32_t chunk = packet; chunk != kEnd;) {
     const std::uint32_t next = link(chunk);
-    link(chunk) = free_head_;
-    free_head_ = chunk;
-    ++free_count_;
+    free_.give_back(chunk);
     chunk = next;
   }
 }
@@ -98,13 +108,12 @@ std::span<std::byte> PacketPool::payload(std::uint32_t chunk, bool first) const 
   return std::span(chunks_[chunk].bytes).subspan(first ? sizeof(StoredPacket) : kLinkBytes);
 }
 
-std::uint32_t PacketPool::take() {
-  assert(free_count_ > 0);
-  --free_count_;
-  if (free_head_ == kEnd) return never_used_++;
-  const std::uint32_t chunk = free_head_;
-  free_head_ = link(chunk);
-  return chunk;
+void PacketPool::prefetch_free(std::uint32_t packets) const {
+  for (std::uint32_t i = 0; i < std::min(packets, free_.size()); ++i) {
+    const auto* chunk = reinterpret_cast<const char*>(&chunks_[free_.next(i)]);
+    __builtin_prefetch(chunk, 1);
+    __builtin_prefetch(chunk + 64, 1);
+  }
 }
 
 }  // namespace headgate

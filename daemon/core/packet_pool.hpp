@@ -8,9 +8,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <memory_resource>
 #include <span>
 
+#include "core/number_stack.hpp"
 #include "headgate/clock.hpp"
 #include "headgate/statistics.hpp"
 #include "headgate/units.hpp"
@@ -50,7 +51,10 @@ class PacketPool {
   static constexpr std::size_t kTagBytes = 4;
 
   // At least one chunk, at most 2^32 - 1 of them.
-  explicit PacketPool(DataSize memory);
+  explicit PacketPool(DataSize memory, std::pmr::memory_resource* source = std::pmr::get_default_resource());
+  ~PacketPool();
+  PacketPool(const PacketPool&) = delete;
+  PacketPool& operator=(const PacketPool&) = delete;
 
   // Copies the frame, with its tag put back. kNoPacket when it needs more chunks than are free. The rest of
   // the header is the caller's to fill.
@@ -67,9 +71,11 @@ class PacketPool {
 
   static std::uint32_t chunks_for(std::size_t frame_bytes);
   std::uint32_t chunks() const { return chunk_count_; }
-  std::uint32_t free_chunks() const { return free_count_; }
+  std::uint32_t free_chunks() const { return free_.size(); }
 
   void prefetch(PacketHandle packet) const { __builtin_prefetch(&chunks_[packet], 1); }
+  // The memory in which the next `packets` small frames will be stored.
+  void prefetch_free(std::uint32_t packets) const;
 
  private:
   static constexpr std::size_t kLinkBytes = sizeof(std::uint32_t);
@@ -85,13 +91,12 @@ class PacketPool {
   StoredPacket* header(PacketHandle packet) const;
   std::uint32_t& link(std::uint32_t chunk) const;
   std::span<std::byte> payload(std::uint32_t chunk, bool first) const;
-  std::uint32_t take();
+  void fill(PacketHandle first, std::span<const std::span<const std::byte>> pieces);
 
-  std::unique_ptr<Chunk[]> chunks_;
+  std::pmr::memory_resource* source_;
   std::uint32_t chunk_count_;
-  std::uint32_t free_count_;
-  std::uint32_t free_head_ = kEnd;  // last freed, first taken: its cache lines are warm
-  std::uint32_t never_used_ = 0;    // chunks from here on are free and in no list
+  Chunk* chunks_;  // written to only as chunks are taken
+  NumberStack free_;
 };
 
 }  // namespace headgate

@@ -29,10 +29,10 @@ Count charge_of(const ArrivingPacket& packet) {
 Shaper::State::State(const ShaperLimits& limits, std::vector<ClassConfig> configs)
     : idle(limits.idle),
       frame_prefix(limits.frame_prefix),
-      pool(limits.memory),
-      flows(limits.max_flows),
-      backlogs(std::min(pool.chunks(), flows.capacity())),
-      wheel(std::min(pool.chunks(), flows.capacity())) {
+      pool(limits.memory, limits.table_memory),
+      flows(limits.max_flows, limits.table_memory),
+      backlogs(std::min(pool.chunks(), flows.capacity()), limits.table_memory),
+      wheel(std::min(pool.chunks(), flows.capacity()), limits.table_memory) {
   for (ClassConfig& config : configs) {
     const auto index = static_cast<ClassIndex>(classes.size());
     classes.push_back(std::make_unique<ShapedClass>(std::move(config)));
@@ -55,7 +55,7 @@ void Shaper::admit(std::span<const ArrivingPacket> packets, Instant now) {
   if (state.wheel.empty()) state.wheel.start_at(std::min(packets.front().arrival, now));
   while (!packets.empty()) {
     const auto batch = packets.first(std::min(packets.size(), State::kPrefetchBatch));
-    state.prefetch(batch);
+    if (state.flows.size() > State::kFlowsInCache) state.prefetch(batch);
     for (const ArrivingPacket& packet : batch) state.admit(packet, now);
     packets = packets.subspan(batch.size());
   }
@@ -66,6 +66,8 @@ void Shaper::admit(std::span<const ArrivingPacket> packets, Instant now) {
 void Shaper::State::prefetch(std::span<const ArrivingPacket> batch) const {
   std::array<FlowNumber, kPrefetchBatch> likely;
   for (const ArrivingPacket& packet : batch) flows.prefetch_slot(packet.flow_hash);
+  pool.prefetch_free(static_cast<std::uint32_t>(batch.size()));
+  backlogs.prefetch_free(static_cast<std::uint32_t>(batch.size()));
   for (std::size_t i = 0; i < batch.size(); ++i) likely[i] = flows.prefetch_record(batch[i].flow_hash);
   const auto backlog_of = [&](FlowNumber flow) { return flow == kNoFlow ? kNoBacklog : flows[flow].backlog; };
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -76,13 +78,13 @@ void Shaper::State::prefetch(std::span<const ArrivingPacket> batch) const {
   }
 }
 
-void Shaper::State::prefetch(std::span<const BacklogNumber> batch) const {
-  for (const BacklogNumber number : batch) backlogs.prefetch(number);
-  for (const BacklogNumber number : batch) {
+void Shaper::State::prefetch(std::span<const TimingWheel::Item> batch) const {
+  for (const auto& [due, number] : batch) backlogs.prefetch(number);
+  for (const auto& [due, number] : batch) {
     pool.prefetch(backlogs[number].head);
     flows.prefetch(backlogs[number].flow);
   }
-  for (const BacklogNumber number : batch) {
+  for (const auto& [due, number] : batch) {
     const PacketHandle next = pool[backlogs[number].head].next;
     if (next != kNoPacket) pool.prefetch(next);
   }
@@ -282,49 +284,64 @@ void Shaper::State::pass_over_first(Backlog& backlog) {
 std::size_t Shaper::release(Instant now, std::span<DuePacket> out) {
   State& state = *state_;
   std::size_t count = state.release_immediate(out);
-  std::array<BacklogNumber, State::kPrefetchBatch> due;
+  std::array<TimingWheel::Item, State::kPrefetchBatch> due;
   while (count < out.size()) {
     const std::size_t wanted = std::min(out.size() - count, due.size());
     const auto batch = std::span(due).first(state.wheel.pop(now, std::span(due).first(wanted)));
     if (batch.empty()) break;
-    state.prefetch(batch);
+    if (state.flows.size() > State::kFlowsInCache) state.prefetch(batch);
     std::size_t done = 0;
     while (done < batch.size() && count < out.size()) {
       // The next packet of a backlog of this batch may come before the others of the batch.
-      const std::optional<Instant> next = state.wheel.next_due();
-      const bool before = next && *next < state.wheel.due(batch[done]);
-      out[count++] = state.release_head(before ? *state.wheel.pop(now) : batch[done++], now);
+      Instant in_wheel = state.wheel.first_due();
+      BacklogNumber number = batch[done].entry;
+      if (in_wheel < batch[done].due) {
+        number = state.wheel.pop(now)->entry;
+        in_wheel = state.wheel.first_due();
+      } else {
+        ++done;
+      }
+      const Instant others = done < batch.size() ? std::min(batch[done].due, in_wheel) : in_wheel;
+      count += state.release_run(number, now, others, out.subspan(count));
     }
-    for (; done < batch.size(); ++done) state.wheel.insert(batch[done], state.wheel.due(batch[done]));
+    for (; done < batch.size(); ++done) state.wheel.insert(batch[done].entry, batch[done].due);
   }
   return count;
 }
 
-// The head of a backlog whose time has come, out of the wheel; puts the backlog back for its next packet.
-DuePacket Shaper::State::release_head(BacklogNumber number, Instant now) {
+// A backlog whose time has come, out of the wheel: its head, and what follows as long as that is due before `others`.
+// Puts the backlog back for the packet behind. Returns how many packets.
+std::size_t Shaper::State::release_run(BacklogNumber number, Instant now, Instant others,
+                                       std::span<DuePacket> out) {
   Backlog& backlog = backlogs[number];
-  if (backlog.head == backlog.first_waiting) charge_first(backlog, now);
   const FlowNumber flow = backlog.flow;
-  const DuePacket packet = hand_out(unlink_head(number));
-  if (backlog.head == kNoPacket) {
-    flows[flow].last_used = now;
-  } else {
+  std::size_t count = 0;
+  while (true) {
+    if (backlog.head == backlog.first_waiting) charge_first(backlog, now);
+    out[count++] = hand_out(unlink_head(number));
+    if (backlog.head == kNoPacket) {
+      flows[flow].last_used = now;
+      return count;
+    }
     const bool waits = backlog.head == backlog.first_waiting;
-    wheel.insert(number, waits ? backlog.waiting_due : pool[backlog.head].departure);
+    const Instant due = waits ? backlog.waiting_due : pool[backlog.head].departure;
+    if (due > now || due >= others || count == out.size()) {
+      wheel.insert(number, due);
+      return count;
+    }
   }
-  return packet;
 }
 
 std::size_t Shaper::release_all(std::span<DuePacket> out) {
   State& state = *state_;
   std::size_t count = state.release_immediate(out);
   while (count < out.size()) {
-    const auto number = state.wheel.pop(Instant::max());
-    if (!number) break;
-    Backlog& backlog = state.backlogs[*number];
+    const auto item = state.wheel.pop(Instant::max());
+    if (!item) break;
+    Backlog& backlog = state.backlogs[item->entry];
     if (backlog.head == backlog.first_waiting) state.pass_over_first(backlog);
-    out[count++] = state.hand_out(state.unlink_head(*number));
-    if (backlog.head != kNoPacket) state.wheel.insert(*number, state.wheel.due(*number));
+    out[count++] = state.hand_out(state.unlink_head(item->entry));
+    if (backlog.head != kNoPacket) state.wheel.insert(item->entry, item->due);
   }
   return count;
 }
@@ -374,6 +391,8 @@ std::size_t Shaper::frame_parts(const DuePacket& packet, std::span<std::span<con
 
 void Shaper::complete_sent(std::span<const DuePacket> packets, Instant now) {
   State& state = *state_;
+  State::ClassSlot slot = State::kNoClass;  // of the packet before
+  DelayHistogram::Slice* delays = nullptr;
   for (const DuePacket& packet : packets) {
     const StoredPacket& stored = state.pool[packet.handle];
     const Count charge = stored.charge();
@@ -382,7 +401,11 @@ void Shaper::complete_sent(std::span<const DuePacket> packets, Instant now) {
     counters.sent += charge;
     if (stored.flow != kNoFlow) {
       state.flows[stored.flow].sent += charge;
-      state.classes[stored.class_slot]->delays.record(now - stored.arrival, charge.packets, now);
+      if (stored.class_slot != slot) {
+        slot = stored.class_slot;
+        delays = &state.classes[slot]->delays.slice(now);
+      }
+      delays->record(now - stored.arrival, charge.packets);
     }
     state.pool.free(packet.handle);
   }

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <vector>
@@ -47,6 +48,9 @@ struct ShaperLimits {
       0;  // bytes in front of each frame's memory that are kept and given back with it
   Duration idle =
       std::chrono::seconds(60);  // after so long without a packet, and at its full burst again, a flow may go
+  // Where the large tables come from, at construction alone; outlives the shaper. Pages of 2 MB pay: with many flows
+  // every packet touches memory that no translation cache holds.
+  std::pmr::memory_resource* table_memory = std::pmr::get_default_resource();
 };
 
 // A packet whose time has come, out of its queue and on its way.

@@ -74,10 +74,13 @@ Shaper::State::Plan Shaper::State::plan(std::vector<ClassConfig> configs) {
 
 // Every packet whose class goes or has its flows told apart anew, and those that were due at once.
 void Shaper::State::take_out_packets(Plan& plan) {
+  const auto goes = [&](BacklogNumber number) {
+    return !plan.keeps_flows[flows[backlogs[number].flow].class_slot];
+  };
+  wheel.remove_if(goes);
   for (BacklogNumber number = 0; number < backlogs.numbers(); ++number) {
-    Backlog& backlog = backlogs[number];
-    if (backlog.head == kNoPacket || plan.keeps_flows[flows[backlog.flow].class_slot]) continue;
-    wheel.remove(number);
+    const Backlog& backlog = backlogs[number];
+    if (backlog.head == kNoPacket || !goes(number)) continue;
     while (backlog.head != kNoPacket) plan.packets.push_back(unlink_head(number));
   }
   for (; immediate_head != kNoPacket; immediate_head = pool[immediate_head].next) {

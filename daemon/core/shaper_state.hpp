@@ -36,12 +36,14 @@ struct Shaper::State {
   }
 
   // Packets whose memory is fetched ahead together.
-  static constexpr std::size_t kPrefetchBatch = 32;
+  static constexpr std::size_t kPrefetchBatch = 64;
+  // Up to so many flows, everything is in the processor's cache, and fetching it ahead costs more than it gains.
+  static constexpr std::uint32_t kFlowsInCache = 2'000;
 
   // shaper.cpp
   void admit(const ArrivingPacket& packet, Instant now);
   void prefetch(std::span<const ArrivingPacket> batch) const;
-  void prefetch(std::span<const BacklogNumber> batch) const;
+  void prefetch(std::span<const TimingWheel::Item> batch) const;
   void expire_flows(std::uint32_t looks, Instant now);
   FlowNumber find_or_add_flow(const ArrivingPacket& packet, Instant now);
   bool has_room(FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet, Instant now);
@@ -54,7 +56,7 @@ struct Shaper::State {
   Instant departure_of(Backlog& backlog, PacketHandle packet);
   void charge_first(Backlog& backlog, Instant now);
   void pass_over_first(Backlog& backlog);
-  DuePacket release_head(BacklogNumber number, Instant now);
+  std::size_t release_run(BacklogNumber number, Instant now, Instant others, std::span<DuePacket> out);
   PacketHandle unlink_head(BacklogNumber number);
   DuePacket hand_out(PacketHandle packet);
   std::size_t release_immediate(std::span<DuePacket> out);

@@ -7,81 +7,101 @@
 namespace headgate {
 namespace {
 
+// A slot with so few entries, on so low a level (4 us a slot), goes to the front as it is.
+constexpr std::uint32_t kShortRun = 12;
+constexpr unsigned kNearLevel = 2;
+
 std::int64_t count(Instant instant) {
   return instant.time_since_epoch().count();
 }
 
 }  // namespace
 
-TimingWheel::TimingWheel(std::uint32_t capacity) : nodes_(capacity) {}
+TimingWheel::Front::Front(std::uint32_t capacity, std::pmr::memory_resource* memory)
+    : items_(std::bit_ceil(std::size_t{capacity}), memory), mask_(items_.size() - 1) {}
+
+void TimingWheel::Front::drop_first() {
+  ++start_;
+  --count_;
+}
+
+void TimingWheel::Front::insert(const Item& item) {
+  std::size_t place = count_++;
+  for (; place > 0 && at(place - 1).due > item.due; --place) at(place) = at(place - 1);
+  at(place) = item;
+}
+
+void TimingWheel::Front::remove_if(const std::function<bool(Entry)>& which) {
+  std::size_t kept = 0;
+  for (std::size_t place = 0; place < count_; ++place)
+    if (!which(at(place).entry)) at(kept++) = at(place);
+  count_ = kept;
+}
+
+// A slot in use has one block that is not full, and a slot that is being emptied one that is not yet free.
+TimingWheel::TimingWheel(std::uint32_t capacity, std::pmr::memory_resource* memory)
+    : front_(capacity, memory),
+      blocks_(capacity / kBlockItems + kLevels * kSlots + 2, memory),
+      next_block_(blocks_.size(), memory),
+      free_blocks_(static_cast<std::uint32_t>(blocks_.size()), memory) {}
 
 void TimingWheel::insert(Entry entry, Instant due) {
   assert(count(due) >= 0);
-  nodes_[entry].due = count(due);
-  if (nodes_[entry].due < position_) {
-    insert_late(entry);
+  if (due < position_) {
+    front_.insert({due, entry});
   } else {
-    insert_in_slot(entry);
+    insert_in_slot({due, entry});
   }
 }
 
-void TimingWheel::remove(Entry entry) {
-  const std::int64_t due = nodes_[entry].due;
-  if (due < position_) {
-    unlink(late_, entry);
-    return;
+std::optional<TimingWheel::Item> TimingWheel::pop(Instant now) {
+  Item item;
+  if (pop(now, {&item, 1}) == 0) return std::nullopt;
+  return item;
+}
+
+std::size_t TimingWheel::pop(Instant now, std::span<Item> out) {
+  std::size_t popped = 0;
+  while (popped < out.size()) {
+    while (front_.empty()) {
+      if (levels_in_use_ == 0 || first_slot().first_due > now) return popped;
+      refill_front();
+    }
+    if (front_.first().due > now) break;
+    out[popped++] = front_.first();
+    front_.drop_first();
   }
-  const unsigned level = level_of(due);
-  Slot& slot = slots_[level][digit(due, level)];
-  unlink(slot.entries, entry);
-  if (slot.entries.head == kNone) {
-    slot_emptied(level, digit(due, level));
-  } else if (due == slot.first_due) {
-    slot.first_due = nodes_[slot.entries.head].due;
-    for (Entry each = slot.entries.head; each != kNone; each = nodes_[each].next) {
-      slot.first_due = std::min(slot.first_due, nodes_[each].due);
+  return popped;
+}
+
+void TimingWheel::remove_if(const std::function<bool(Entry)>& which) {
+  front_.remove_if(which);
+  for (unsigned level = 0; level < kLevels; ++level) {
+    for (std::uint64_t left = slots_in_use_[level]; left != 0; left &= left - 1) {
+      consume(take_out(level, std::countr_zero(left)), [&](const Item& item) {
+        if (!which(item.entry)) insert_in_slot(item);
+      });
     }
   }
 }
 
-std::optional<TimingWheel::Entry> TimingWheel::pop(Instant now) {
-  if (late_.head != kNone) {
-    const Entry entry = late_.head;
-    if (nodes_[entry].due > count(now)) return std::nullopt;
-    unlink(late_, entry);
-    return entry;
-  }
-  if (levels_in_use_ == 0 || first_slot().first_due > count(now)) return std::nullopt;
-  return pop_from_slots();
-}
-
-std::size_t TimingWheel::pop(Instant now, std::span<Entry> out) {
-  std::size_t count = 0;
-  while (count < out.size()) {
-    const std::optional<Entry> entry = pop(now);
-    if (!entry) break;
-    out[count++] = *entry;
-  }
-  return count;
-}
-
 std::optional<Instant> TimingWheel::next_due() const {
-  if (late_.head != kNone) return due(late_.head);
+  if (!front_.empty()) return front_.first().due;
   if (levels_in_use_ == 0) return std::nullopt;
-  return Instant{Duration{first_slot().first_due}};
+  return first_slot().first_due;
 }
 
 void TimingWheel::start_at(Instant position) {
   assert(empty());
-  position_ = count(position);
+  position_ = position;
 }
 
-unsigned TimingWheel::digit(std::int64_t time, unsigned level) {
-  return static_cast<unsigned>(time >> (level * kDigitBits)) & (kSlots - 1);
+unsigned TimingWheel::digit(Instant time, unsigned level) {
+  return static_cast<unsigned>(count(time) >> (level * kDigitBits)) & (kSlots - 1);
 }
 
-unsigned TimingWheel::level_of(std::int64_t due) const {
-  const auto difference = static_cast<std::uint64_t>(due ^ position_);
+unsigned TimingWheel::level_of(Instant due) const {
+  const auto difference = static_cast<std::uint64_t>(count(due) ^ count(position_));
   return static_cast<unsigned>(63 - std::countl_zero(difference | 1)) / kDigitBits;
 }
 
@@ -90,71 +110,62 @@ const TimingWheel::Slot& TimingWheel::first_slot() const {
   return slots_[level][std::countr_zero(slots_in_use_[level])];
 }
 
-void TimingWheel::append(List& list, Entry entry) {
-  nodes_[entry].next = kNone;
-  nodes_[entry].previous = list.tail;
-  (list.tail == kNone ? list.head : nodes_[list.tail].next) = entry;
-  list.tail = entry;
-}
-
-void TimingWheel::unlink(List& list, Entry entry) {
-  const Node& node = nodes_[entry];
-  (node.previous == kNone ? list.head : nodes_[node.previous].next) = node.next;
-  (node.next == kNone ? list.tail : nodes_[node.next].previous) = node.previous;
-}
-
-void TimingWheel::insert_late(Entry entry) {
-  Entry before = late_.tail;
-  while (before != kNone && nodes_[before].due > nodes_[entry].due) before = nodes_[before].previous;
-  const Entry behind = before == kNone ? late_.head : nodes_[before].next;
-  nodes_[entry].previous = before;
-  nodes_[entry].next = behind;
-  (before == kNone ? late_.head : nodes_[before].next) = entry;
-  (behind == kNone ? late_.tail : nodes_[behind].previous) = entry;
-}
-
-void TimingWheel::insert_in_slot(Entry entry) {
-  const std::int64_t due = nodes_[entry].due;
-  const unsigned level = level_of(due);
+void TimingWheel::insert_in_slot(const Item& item) {
+  const unsigned level = level_of(item.due);
   assert(level < kLevels);
-  Slot& slot = slots_[level][digit(due, level)];
-  slot.first_due = slot.entries.head == kNone ? due : std::min(slot.first_due, due);
-  append(slot.entries, entry);
-  slots_in_use_[level] |= std::uint64_t{1} << digit(due, level);
-  levels_in_use_ |= 1u << level;
+  const unsigned at = digit(item.due, level);
+  Slot& slot = slots_[level][at];
+  const std::uint32_t place = slot.count % kBlockItems;
+  if (slot.count == 0) {
+    slot.first_block = slot.last_block = free_blocks_.take();
+    slot.first_due = item.due;
+    slots_in_use_[level] |= std::uint64_t{1} << at;
+    levels_in_use_ |= 1u << level;
+  } else if (place == 0) {
+    slot.last_block = next_block_[slot.last_block] = free_blocks_.take();
+  }
+  slot.first_due = std::min(slot.first_due, item.due);
+  blocks_[slot.last_block].items[place] = item;
+  ++slot.count;
 }
 
-void TimingWheel::slot_emptied(unsigned level, unsigned digit) {
+TimingWheel::Slot TimingWheel::take_out(unsigned level, unsigned digit) {
+  const Slot slot = slots_[level][digit];
+  slots_[level][digit].count = 0;
   slots_in_use_[level] &= ~(std::uint64_t{1} << digit);
   if (slots_in_use_[level] == 0) levels_in_use_ &= ~(1u << level);
+  return slot;
 }
 
-// Moves the position to the first due time. That puts the first entry on level 0, alone with those due at the
-// same instant, and the others of its slot on levels below theirs.
-TimingWheel::Entry TimingWheel::pop_from_slots() {
+// Shows `action` the items of a slot that has been taken out, in order, and frees its blocks.
+template <typename Action>
+void TimingWheel::consume(Slot slot, Action action) {
+  std::uint32_t block = slot.first_block;
+  for (std::uint32_t left = slot.count; left > 0;) {
+    const std::uint32_t items = std::min(left, kBlockItems);
+    left -= items;
+    const std::uint32_t next = next_block_[block];
+    if (left > 0) blocks_[next].prefetch();
+    for (std::uint32_t i = 0; i < items; ++i) action(blocks_[block].items[i]);
+    free_blocks_.give_back(block);
+    block = next;
+  }
+}
+
+// The first slot's entries go to the front, when they are few or all due at once; else to the levels below theirs,
+// because the position moves to the first of them.
+void TimingWheel::refill_front() {
   const unsigned level = std::countr_zero(levels_in_use_);
-  const unsigned digit = std::countr_zero(slots_in_use_[level]);
-  Slot& slot = slots_[level][digit];
-  const Entry first = slot.entries.head;
+  const Slot slot = take_out(level, std::countr_zero(slots_in_use_[level]));
   position_ = slot.first_due;
-  if (level == 0 || first == slot.entries.tail) {
-    unlink(slot.entries, first);
-    if (slot.entries.head == kNone) slot_emptied(level, digit);
-    return first;
+  if (level == 0 || slot.count == 1 || (level <= kNearLevel && slot.count <= kShortRun)) {
+    consume(slot, [this](const Item& item) {
+      front_.insert(item);
+      position_ = std::max(position_, item.due);
+    });
+  } else {
+    consume(slot, [this](const Item& item) { insert_in_slot(item); });
   }
-  slot.entries = {};
-  slot_emptied(level, digit);
-  Entry popped = kNone;
-  for (Entry entry = first; entry != kNone;) {
-    const Entry next = nodes_[entry].next;
-    if (popped == kNone && nodes_[entry].due == position_) {
-      popped = entry;
-    } else {
-      insert_in_slot(entry);
-    }
-    entry = next;
-  }
-  return popped;
 }
 
 }  // namespace headgate

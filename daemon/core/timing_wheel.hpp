@@ -1,32 +1,33 @@
 // Entries with due times, of which the earliest is always known to the nanosecond.
 //
-// Role      a hierarchical timing wheel: 11 levels of 64 slots cover all of time, a bitmap a level finds the
-// first slot
-//           in use. A level's slot is 64 slots of the level below. An entry stands at the level of the
-//           highest base-64 digit in which its due time differs from the wheel's position, in the slot of
-//           that digit; so whatever is on a lower level is due earlier, and entries due at the same instant
-//           always share a slot.
-// Position  the due time of the last entry popped. Nothing before it is in the slots; an entry that is
-// inserted with a
-//           due time before it (its packet was captured before the last one left) waits in a list in due
-//           order, ahead of all slots.
-// Cost      insert, remove and next_due are O(1); an entry moves down at most once a level, when the first
-// entry of its
-//           slot falls due. Exceptions: inserting before the position walks past the later ones of that list,
-//           and removing the first due entry of a crowded slot looks through that slot.
+// Role      a hierarchical timing wheel: 11 levels of 64 slots cover all of time, a bitmap a level finds the first slot
+//           in use. A level's slot is 64 slots of the level below. An entry stands at the level of the highest base-64
+//           digit in which its due time differs from the wheel's position, in the slot of that digit; so whatever is on
+//           a lower level is due earlier, and entries due at the same instant always share a slot.
+// Front     the entries that are next: a short run in due order, taken whole from the first slot once that has few, and
+//           whatever is inserted with a due time before the position (its packet was captured before the last one
+//           left).
+// Position  nothing before it is in the slots, nothing after it in the front.
+// Layout    a slot is a list of blocks of due times and entries side by side: an entry that moves from one level to the
+//           next is read and written in passing, and never looked up by its number.
+// Cost      insert, pop and next_due are O(1); an entry moves down at most once a level, when its slot comes first.
+//           Exceptions: inserting before the position moves the later ones of the front by one place; remove_if() looks
+//           at everything.
 // Order     by due time, first in first out where equal.
-// Limits    entries are numbers below the capacity given at construction, each in the wheel at most once.
-// Instants must
-//           not be negative. All memory is allocated by the constructor: 16 bytes an entry and 12 KB.
+// Limits    as many entries as the capacity given at construction. Instants must not be negative. All memory is
+//           allocated by the constructor: 33 bytes an entry and 200 KB.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "core/number_stack.hpp"
 #include "headgate/clock.hpp"
 
 namespace headgate {
@@ -34,21 +35,33 @@ namespace headgate {
 class TimingWheel {
  public:
   using Entry = std::uint32_t;
+  struct Item {
+    Instant due{};
+    Entry entry = 0;
+    bool operator==(const Item&) const = default;
+  };
 
-  explicit TimingWheel(std::uint32_t capacity);
+  explicit TimingWheel(std::uint32_t capacity,
+                       std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
   void insert(Entry entry, Instant due);
-  void remove(Entry entry);
 
   // The first entry, when it is due by `now`; taken out.
-  std::optional<Entry> pop(Instant now);
+  std::optional<Item> pop(Instant now);
 
   // As pop() again and again, until `out` is full or nothing more is due. Returns how many.
-  std::size_t pop(Instant now, std::span<Entry> out);
+  std::size_t pop(Instant now, std::span<Item> out);
+
+  // Takes out every entry that `which` says yes to.
+  void remove_if(const std::function<bool(Entry)>& which);
 
   std::optional<Instant> next_due() const;
-  Instant due(Entry entry) const { return Instant{Duration{nodes_[entry].due}}; }
-  bool empty() const { return levels_in_use_ == 0 && late_.head == kNone; }
+  // The same for comparing: the end of time when empty.
+  Instant first_due() const {
+    if (!front_.empty()) return front_.first().due;
+    return levels_in_use_ == 0 ? Instant::max() : first_slot().first_due;
+  }
+  bool empty() const { return levels_in_use_ == 0 && front_.empty(); }
 
   // Moves the position of an empty wheel, best to shortly before the due times to come.
   void start_at(Instant position);
@@ -57,38 +70,61 @@ class TimingWheel {
   static constexpr unsigned kDigitBits = 6;
   static constexpr unsigned kSlots = 1u << kDigitBits;
   static constexpr unsigned kLevels = 11;  // 66 bits: all of Instant
-  static constexpr Entry kNone = 0xffff'ffff;
+  static constexpr std::uint32_t kNone = 0xffff'ffff;
 
-  struct Node {
-    std::int64_t due;
-    Entry next;
-    Entry previous;
-  };
-  struct List {
-    Entry head = kNone;
-    Entry tail = kNone;
+  static constexpr std::uint32_t kBlockItems = 16;
+  struct alignas(64) Block {
+    std::array<Item, kBlockItems> items;
+
+    void prefetch() const {
+      for (std::size_t line = 0; line < sizeof(Block); line += 64)
+        __builtin_prefetch(reinterpret_cast<const char*>(this) + line);
+    }
   };
   struct Slot {
-    List entries;
-    std::int64_t first_due = 0;  // the least of its entries'
+    Instant first_due{};  // the least of its entries'
+    std::uint32_t first_block = kNone;
+    std::uint32_t last_block = kNone;
+    std::uint32_t count = 0;
   };
 
-  static unsigned digit(std::int64_t time, unsigned level);
-  unsigned level_of(std::int64_t due) const;
-  const Slot& first_slot() const;
-  void append(List& list, Entry entry);
-  void unlink(List& list, Entry entry);
-  void insert_late(Entry entry);
-  void insert_in_slot(Entry entry);
-  void slot_emptied(unsigned level, unsigned digit);
-  Entry pop_from_slots();
+  // A ring of items in due order.
+  class Front {
+   public:
+    Front(std::uint32_t capacity, std::pmr::memory_resource* memory);
+    bool empty() const { return count_ == 0; }
+    const Item& first() const { return at(0); }
+    void drop_first();
+    void insert(const Item& item);
+    void remove_if(const std::function<bool(Entry)>& which);
 
-  std::vector<Node> nodes_;
+   private:
+    Item& at(std::size_t place) { return items_[(start_ + place) & mask_]; }
+    const Item& at(std::size_t place) const { return items_[(start_ + place) & mask_]; }
+
+    std::pmr::vector<Item> items_;
+    std::size_t mask_;
+    std::size_t start_ = 0;
+    std::size_t count_ = 0;
+  };
+
+  static unsigned digit(Instant time, unsigned level);
+  unsigned level_of(Instant due) const;
+  const Slot& first_slot() const;
+  void insert_in_slot(const Item& item);
+  template <typename Action>
+  void consume(Slot slot, Action action);
+  Slot take_out(unsigned level, unsigned digit);
+  void refill_front();
+
+  Front front_;
   std::array<std::array<Slot, kSlots>, kLevels> slots_;
   std::array<std::uint64_t, kLevels> slots_in_use_{};  // a bit a slot
   std::uint32_t levels_in_use_ = 0;                    // a bit a level
-  List late_;                                          // due before position_, in due order
-  std::int64_t position_ = 0;
+  Instant position_{};
+  std::pmr::vector<Block> blocks_;
+  std::pmr::vector<std::uint32_t> next_block_;  // in its slot
+  NumberStack free_blocks_;
 };
 
 }  // namespace headgate

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <array>
-#include <compare>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 
 namespace headgate {
@@ -38,7 +39,14 @@ struct FlowKey {
   std::array<std::uint8_t, 3>
       vlan{};  // two 12-bit VLAN identifiers: outer in the high bits; 0 is "no such tag"
 
-  bool operator==(const FlowKey&) const = default;
+  bool operator==(const FlowKey& other) const {
+    using Words = std::array<std::uint64_t, 5>;
+    const Words mine = std::bit_cast<Words>(*this);
+    const Words others = std::bit_cast<Words>(other);
+    std::uint64_t difference = 0;
+    for (std::size_t i = 0; i < mine.size(); ++i) difference |= mine[i] ^ others[i];
+    return difference == 0;
+  }
 };
 static_assert(sizeof(FlowKey) == 40);
 

@@ -21,7 +21,7 @@ constexpr Instant kEnd = Instant::max();
 
 std::vector<TimingWheel::Entry> pop_all(TimingWheel& wheel, Instant now) {
   std::vector<TimingWheel::Entry> popped;
-  while (const auto entry = wheel.pop(now)) popped.push_back(*entry);
+  while (const auto entry = wheel.pop(now)) popped.push_back(entry->entry);
   return popped;
 }
 
@@ -39,7 +39,7 @@ TEST(TimingWheel, GivesAnEntryAtItsVeryNanosecond) {
   wheel.insert(3, due);
   EXPECT_EQ(wheel.next_due(), due);
   EXPECT_FALSE(wheel.pop(due - nanoseconds(1)));
-  EXPECT_EQ(wheel.pop(due), 3u);
+  EXPECT_EQ(wheel.pop(due), (TimingWheel::Item{due, 3}));
   EXPECT_TRUE(wheel.empty());
 }
 
@@ -68,7 +68,7 @@ TEST(TimingWheel, OrdersEntriesThatAreDueBeforeTheLastOnePopped) {
   TimingWheel wheel(4);
   wheel.start_at(kTestStart);
   wheel.insert(0, kTestStart + nanoseconds(100));
-  EXPECT_EQ(wheel.pop(kEnd), 0u);
+  EXPECT_EQ(wheel.pop(kEnd)->entry, 0u);
   wheel.insert(1, kTestStart + nanoseconds(90));
   wheel.insert(2, kTestStart + nanoseconds(40));
   wheel.insert(3, kTestStart + nanoseconds(90));
@@ -85,19 +85,18 @@ TEST(TimingWheel, ReachesToTheEndOfTime) {
   wheel.insert(2, kTestStart);
   EXPECT_EQ(pop_all(wheel, kEnd - nanoseconds(1)), (std::vector<TimingWheel::Entry>{2, 1}));
   EXPECT_EQ(wheel.next_due(), kEnd);
-  EXPECT_EQ(wheel.pop(kEnd), 0u);
+  EXPECT_EQ(wheel.pop(kEnd)->entry, 0u);
 }
 
-TEST(TimingWheel, ForgetsARemovedEntryAndKnowsTheNextOne) {
+TEST(TimingWheel, ForgetsRemovedEntriesAndKnowsTheNextOne) {
   TimingWheel wheel(3);
   wheel.start_at(kTestStart);
   wheel.insert(0, kTestStart + seconds(1));
   wheel.insert(1, kTestStart + seconds(1) + nanoseconds(1));
   wheel.insert(2, kTestStart + seconds(1) + nanoseconds(2));
-  wheel.remove(0);
+  wheel.remove_if([](TimingWheel::Entry entry) { return entry == 0; });
   EXPECT_EQ(wheel.next_due(), kTestStart + seconds(1) + nanoseconds(1));
-  wheel.remove(2);
-  wheel.remove(1);
+  wheel.remove_if([](TimingWheel::Entry entry) { return entry != 0; });
   EXPECT_TRUE(wheel.empty());
   EXPECT_FALSE(wheel.next_due());
 }
@@ -114,11 +113,11 @@ class SortedReference {
     if (entries_.empty()) return std::nullopt;
     return entries_.begin()->first;
   }
-  std::optional<TimingWheel::Entry> pop(Instant now) {
+  std::optional<TimingWheel::Item> pop(Instant now) {
     if (entries_.empty() || entries_.begin()->first > now) return std::nullopt;
-    const auto entry = entries_.begin()->second;
+    const TimingWheel::Item item{entries_.begin()->first, entries_.begin()->second};
     entries_.erase(entries_.begin());
-    return entry;
+    return item;
   }
 
  private:
@@ -150,7 +149,7 @@ TEST(TimingWheel, AgreesWithASortedListWhateverIsDone) {
         absent.pop_back();
       } else if (choice == 4 && !present.empty()) {
         std::swap(present[random() % present.size()], present.back());
-        wheel.remove(present.back());
+        wheel.remove_if([&](TimingWheel::Entry entry) { return entry == present.back(); });
         reference.remove(present.back());
         absent.push_back(present.back());
         present.pop_back();
@@ -159,8 +158,8 @@ TEST(TimingWheel, AgreesWithASortedListWhateverIsDone) {
         const auto expected = reference.pop(now);
         ASSERT_EQ(wheel.pop(now), expected) << "seed " << seed << ", step " << step;
         if (expected) {
-          std::erase(present, *expected);
-          absent.push_back(*expected);
+          std::erase(present, expected->entry);
+          absent.push_back(expected->entry);
         }
       }
       ASSERT_EQ(wheel.next_due(), reference.next_due()) << "seed " << seed << ", step " << step;
