@@ -57,6 +57,7 @@ Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
       hand_off_(source_->slots() + kEntriesThatAreNoPackets),
       drain_loop_(hand_off_, *source_, transmitter_, waiter_, clock_, shaper, classifier),
       capture_loop_(*source_, hand_off_, waiter_, divert_, drain_loop_.health(), clock_, classifier) {
+  waiter_.set_precision(shape.precision);
   for (const std::string& line : divert_.swept()) log_("left over from before: " + line);
 }
 
@@ -109,6 +110,7 @@ void Attachment::reconfigure(const ShapeConfig& shape, std::shared_ptr<const Cla
     throw std::runtime_error(title_ + ": cannot be changed, capture ended: " + error);
   }
   transmitter_.set_qdisc_bypass(shape.qdisc_bypass);
+  waiter_.set_precision(shape.precision);
   reconfiguration_ = std::make_unique<Reconfiguration>();
   reconfiguration_->classifier = std::move(classifier);
   std::future<void> done = reconfiguration_->done.get_future();

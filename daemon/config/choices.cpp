@@ -39,6 +39,10 @@ Reading read_segmentation(std::string_view text, Segmentation& segmentation) {
                 segmentation);
 }
 
+Reading read_precision(std::string_view text, Precision& precision) {
+  return choose(text, std::array{Precision::normal, Precision::high}, "no precision", precision);
+}
+
 Reading read_capture(std::string_view text, CaptureMethod& capture) {
   return choose(text, std::array{CaptureMethod::ring, CaptureMethod::pcap}, "no way to capture", capture);
 }

@@ -12,6 +12,7 @@ namespace headgate {
 Reading read_direction(std::string_view text, Direction& direction);
 Reading read_divert(std::string_view text, DivertMethod& method);
 Reading read_segmentation(std::string_view text, Segmentation& segmentation);
+Reading read_precision(std::string_view text, Precision& precision);
 Reading read_capture(std::string_view text, CaptureMethod& capture);
 
 }  // namespace headgate

@@ -41,6 +41,7 @@ constexpr std::array kOptions = {
     Option{"forward-to", "eth1", false, true},
     Option{"segmentation", "whole", false, true},
     Option{"capture", "pcap", false, true},
+    Option{"precision", "high", false, true},
     Option{"overhead", "24", false, true},
     Option{"mpu", "84", false, true},
     Option{"match", "\"udp port 53\"", false, true},
@@ -245,6 +246,7 @@ class CommandLineReader {
     if (has("segmentation"))
       take("segmentation", read_segmentation(value("segmentation"), shape.segmentation));
     if (has("capture")) take("capture", read_capture(value("capture"), shape.capture));
+    if (has("precision")) take("precision", read_precision(value("precision"), shape.precision));
     if (has("overhead")) take("overhead", read_overhead(value("overhead"), shape));
     if (has("mpu")) take("mpu", read_mpu(value("mpu"), shape));
     const std::size_t errors_before = result_.errors.size();
@@ -362,6 +364,8 @@ Without a file, one interface with one class:
   --segmentation HOW precise: super-packets are cut before they are queued (the
                      default); whole: they pass as they are
   --capture METHOD   ring (the default), or pcap where that cannot serve
+  --precision HOW    normal (the default), or high: departures exact to some us,
+                     for most of a core while packets wait
   --overhead BYTES   what each packet costs beyond its frame, -64 to 256 (0)
   --mpu BYTES        what a packet costs at least, 0 to 256 (0)
 

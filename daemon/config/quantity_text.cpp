@@ -137,6 +137,10 @@ std::string_view to_text(Segmentation segmentation) {
   return segmentation == Segmentation::precise ? "precise" : "whole";
 }
 
+std::string_view to_text(Precision precision) {
+  return precision == Precision::normal ? "normal" : "high";
+}
+
 std::string_view to_text(CaptureMethod capture) {
   return capture == CaptureMethod::ring ? "ring" : "pcap";
 }

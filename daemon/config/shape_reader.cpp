@@ -55,6 +55,8 @@ void read_traffic_handling(const TableReader& reader, ShapeConfig& config) {
     findings.add(reader.place("segmentation"), "segmentation", read_segmentation(*text, config.segmentation));
   if (const auto text = reader.text("capture", "\"ring\""))
     findings.add(reader.place("capture"), "capture", read_capture(*text, config.capture));
+  if (const auto text = reader.text("precision", "\"normal\""))
+    findings.add(reader.place("precision"), "precision", read_precision(*text, config.precision));
   if (const auto bytes = reader.whole_number("overhead", "24"))
     findings.add(reader.place("overhead"), "overhead", read_overhead(*bytes, config));
   if (const auto bytes = reader.whole_number("mpu", "84"))

@@ -129,6 +129,7 @@ Json to_json(const ShapeStatistics& shape) {
       {"forward_to", optional_text(shape.config.forward_to)},
       {"segmentation", to_text(shape.config.segmentation)},
       {"capture", to_text(shape.config.capture)},
+      {"precision", to_text(shape.config.precision)},
       {"overhead", shape.config.overhead},
       {"mpu", shape.config.mpu},
       {"received", to_json(shaper.received)},

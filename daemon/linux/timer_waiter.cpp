@@ -14,7 +14,30 @@ namespace {
 
 constexpr std::uint32_t kAwake = 0;
 constexpr std::uint32_t kWaiting = 1;
-constexpr std::uint32_t kWoken = 2;
+constexpr std::uint32_t kSpinning = 2;
+constexpr std::uint32_t kWoken = 3;
+
+// How long before a deadline the thread may be awake, and for which share of all time it may spin.
+struct Spin {
+  Duration lead;
+  std::int64_t share_percent;
+};
+
+Spin spin_of(Precision precision) {
+  if (precision == Precision::high) return {std::chrono::microseconds(50), 80};
+  return {std::chrono::microseconds(50), 5};
+}
+
+// A sleep shorter than this is over later than spinning would be.
+constexpr Duration kShortestSleep = std::chrono::microseconds(4);
+
+void pause_briefly() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
 
 // Without FUTEX_CLOCK_REALTIME the deadline of FUTEX_WAIT_BITSET is absolute CLOCK_MONOTONIC.
 int futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, const timespec* deadline) {
@@ -51,10 +74,46 @@ void TimerWaiter::prepare() {
 }
 
 void TimerWaiter::wait(std::optional<Instant> deadline) {
-  const timespec limit = to_timespec(deadline.value_or(Instant{}));
-  while (state_.load(std::memory_order_acquire) == kWaiting)
-    if (futex_wait(state_, kWaiting, deadline ? &limit : nullptr) == ETIMEDOUT) break;
+  if (deadline) {
+    sleep_until(*deadline);
+  } else {
+    while (state_.load(std::memory_order_acquire) == kWaiting) futex_wait(state_, kWaiting, nullptr);
+  }
   cancel();
+}
+
+void TimerWaiter::sleep_until(Instant deadline) {
+  const Instant now = MonotonicClock().now();
+  if (deadline <= now) return;
+  const Instant awake = deadline - allowed_lead(now);
+  if (awake - now >= kShortestSleep || awake == deadline) {
+    const timespec limit = to_timespec(awake);
+    while (state_.load(std::memory_order_acquire) == kWaiting)
+      if (futex_wait(state_, kWaiting, &limit) == ETIMEDOUT) break;
+  }
+  spin_until(deadline);
+}
+
+void TimerWaiter::spin_until(Instant deadline) {
+  std::uint32_t expected = kWaiting;
+  if (!state_.compare_exchange_strong(expected, kSpinning, std::memory_order_acq_rel)) return;
+  MonotonicClock clock;
+  const Instant start = clock.now();
+  Instant now = start;
+  while (now < deadline && state_.load(std::memory_order_acquire) == kSpinning) {
+    pause_briefly();
+    now = clock.now();
+  }
+  allowance_ -= now - start;
+  spun_ += now - start;
+}
+
+Duration TimerWaiter::allowed_lead(Instant now) {
+  const Spin spin = spin_of(precision_.load(std::memory_order_relaxed));
+  const Duration elapsed = std::min<Duration>(now - allowance_time_, std::chrono::seconds(1));
+  allowance_ = std::min(allowance_ + elapsed * spin.share_percent / 100, spin.lead);
+  allowance_time_ = now;
+  return std::max(allowance_, Duration::zero());
 }
 
 void TimerWaiter::cancel() {

@@ -24,6 +24,10 @@ enum class Segmentation : std::uint8_t { precise, whole };
 // Who reads the divert device: our own packet ring, or libpcap, which carries no virtio header.
 enum class CaptureMethod : std::uint8_t { ring, pcap };
 
+// How departures are timed: by sleeping, with very little waiting awake; or awake before each, at the cost of most of a
+// core while packets wait (linux/timer_waiter.hpp).
+enum class Precision : std::uint8_t { normal, high };
+
 // At least one of the two is set unless the class is a bypass. Both: a packet leaves when both allow it.
 struct Rate {
   std::optional<PacketRate> packets;
@@ -74,6 +78,7 @@ struct ShapeConfig {
   bool qdisc_bypass = false;                // of what is sent on an interface: egress and inline
   Segmentation segmentation = Segmentation::precise;
   CaptureMethod capture = CaptureMethod::ring;
+  Precision precision = Precision::normal;
 
   // Link-layer accounting, in bytes, as in tc-stab(8): a packet costs max(frame + overhead, mpu, 1) where bytes are
   // counted. Of a super-packet, each of the packets it holds does.

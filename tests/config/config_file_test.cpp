@@ -85,6 +85,7 @@ direction = "egress"
 qdisc_bypass = true
 segmentation = "whole"
 capture = "ring"
+precision = "high"
 overhead = -4
 mpu = 64
 
@@ -107,6 +108,7 @@ interface = "eth1.7"
 direction = "ingress"
 segmentation = "precise"
 capture = "pcap"
+precision = "normal"
 class = [{ name = "all", rate = "1pps", bypass = false }]
 )");
   EXPECT_EQ(config.daemon, (DaemonConfig{DivertMethod::clsact, 0x10, DataSize{128U << 20}, 1000,
@@ -116,6 +118,7 @@ class = [{ name = "all", rate = "1pps", bypass = false }]
   EXPECT_TRUE(config.shapes[0].qdisc_bypass);
   EXPECT_EQ(config.shapes[0].segmentation, Segmentation::whole);
   EXPECT_EQ(config.shapes[0].capture, CaptureMethod::ring);
+  EXPECT_EQ(config.shapes[0].precision, Precision::high);
   EXPECT_EQ(config.shapes[0].overhead, -4);
   EXPECT_EQ(config.shapes[0].mpu, 64U);
   ASSERT_EQ(config.shapes[0].classes.size(), 2U);
@@ -138,6 +141,7 @@ class = [{ name = "all", rate = "1pps", bypass = false }]
   EXPECT_EQ(config.shapes[1].direction, Direction::ingress);
   EXPECT_EQ(config.shapes[1].segmentation, Segmentation::precise);
   EXPECT_EQ(config.shapes[1].capture, CaptureMethod::pcap);
+  EXPECT_EQ(config.shapes[1].precision, Precision::normal);
   EXPECT_EQ(config.shapes[1].classes.at(0).name, "all");
 }
 

@@ -29,6 +29,7 @@ direction = "ingress"
 forward_to = "eth1"
 segmentation = "whole"
 capture = "ring"
+precision = "high"
 overhead = -14
 mpu = 64
 

@@ -46,12 +46,12 @@ TEST(ShowScreen, SaysWhatIsNotAsByDefault) {
   config.forward_to = "eth1";
   config.segmentation = Segmentation::whole;
   config.capture = CaptureMethod::pcap;
+  config.precision = Precision::high;
   config.overhead = -14;
   config.mpu = 64;
   EXPECT_NE(show_screen(show(daemon), {}, {}, {})
-                .find("eth0 to eth1  diverting by tcx, super-packets whole, captured by pcap, overhead -14 "
-                      "bytes, mpu "
-                      "64 bytes\n"),
+                .find("eth0 to eth1  diverting by tcx, super-packets whole, captured by pcap, precision "
+                      "high, overhead -14 bytes, mpu 64 bytes\n"),
             std::string::npos);
 }
 

@@ -9,6 +9,7 @@ namespace headgate::test {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 TEST(MonotonicClock, GoesForwardAndSleepsAtLeastAsLongAsAsked) {
@@ -33,6 +34,40 @@ TEST(TimerWaiter, ADeadlineInThePastDoesNotSleep) {
   waiter.wait(Instant{});
   waiter.prepare();
   waiter.wait(Instant{} - hours(1));
+}
+
+TEST(TimerWaiter, SpinsForASmallShareOfTheTimeUnlessPrecisionIsHigh) {
+  MonotonicClock clock;
+  TimerWaiter normal;
+  TimerWaiter high;
+  high.set_precision(Precision::high);
+  const Instant start = clock.now();
+  for (int i = 1; i <= 100; ++i) {
+    for (TimerWaiter* waiter : {&normal, &high}) {
+      const Instant deadline = clock.now() + microseconds(100);
+      waiter->prepare();
+      waiter->wait(deadline);
+      EXPECT_GE(clock.now(), deadline);
+    }
+  }
+  EXPECT_LE(normal.spun(), (clock.now() - start) / 10);
+  EXPECT_GT(high.spun(), Duration::zero());
+}
+
+TEST(TimerWaiter, AWakeEndsASpin) {
+  TimerWaiter waiter;
+  waiter.set_precision(Precision::high);
+  for (int i = 0; i < 1000; ++i) {
+    std::atomic<bool> preparing{false};
+    waiter.prepare();
+    std::thread other([&] {
+      preparing = true;
+      waiter.wake();
+    });
+    while (!preparing) std::this_thread::yield();
+    waiter.wait(MonotonicClock().now() + microseconds(i % 60));
+    other.join();
+  }
 }
 
 TEST(TimerWaiter, AWakeAfterPrepareIsNotLost) {
