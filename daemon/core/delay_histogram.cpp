@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace headgate {
 namespace {
@@ -24,33 +25,41 @@ DelayHistogram::Slice& DelayHistogram::slice(Instant now) {
   return slice;
 }
 
-DelaySummary DelayHistogram::summary(Instant now) const {
+DelayCounts DelayHistogram::counts(Instant now) const {
   const std::int64_t second = second_of(now);
-  std::array<std::uint64_t, kBuckets> counts{};
-  std::uint64_t total = 0;
-  DelaySummary summary;
+  DelayCounts sum;
   for (const Slice& slice : slices_) {
     if (slice.second_ < 0 || slice.second_ + kSlices <= second) continue;
-    summary.max = std::max(summary.max, slice.max_);
-    for (unsigned i = 0; i < kBuckets; ++i) {
-      counts[i] += slice.counts_[i];
-      total += slice.counts_[i];
-    }
+    sum.max_ = std::max(sum.max_, slice.max_);
+    for (unsigned i = 0; i < DelayCounts::kBuckets; ++i) sum.counts_[i] += slice.counts_[i];
   }
+  return sum;
+}
+
+DelayCounts& DelayCounts::operator+=(const DelayCounts& other) {
+  for (unsigned i = 0; i < kBuckets; ++i) counts_[i] += other.counts_[i];
+  max_ = std::max(max_, other.max_);
+  return *this;
+}
+
+DelaySummary DelayCounts::summary() const {
+  DelaySummary summary;
+  summary.max = max_;
+  const std::uint64_t total = std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0});
   if (total == 0) return summary;
   // The delay that `percent` of the packets do not exceed.
   const auto percentile = [&](std::uint64_t percent) {
     std::uint64_t needed = (total * percent + 99) / 100;
     unsigned bucket = 0;
-    while (counts[bucket] < needed) needed -= counts[bucket++];
-    return std::min(upper_bound(bucket), summary.max);
+    while (counts_[bucket] < needed) needed -= counts_[bucket++];
+    return std::min(upper_bound(bucket), max_);
   };
   summary.p50 = percentile(50);
   summary.p99 = percentile(99);
   return summary;
 }
 
-unsigned DelayHistogram::bucket_of(Duration delay) {
+unsigned DelayCounts::bucket_of(Duration delay) {
   constexpr std::uint64_t kLongest = (std::uint64_t{1} << kMaxBits) - 1;
   const auto microseconds =
       std::min(kLongest, static_cast<std::uint64_t>(delay / std::chrono::microseconds(1)));
@@ -60,7 +69,7 @@ unsigned DelayHistogram::bucket_of(Duration delay) {
   return (doubling << kSubBits) + static_cast<unsigned>(microseconds >> doubling);
 }
 
-Duration DelayHistogram::upper_bound(unsigned bucket) {
+Duration DelayCounts::upper_bound(unsigned bucket) {
   const unsigned doubling = bucket < kSubBuckets ? 0 : (bucket >> kSubBits) - 1;
   const std::uint64_t first = bucket - (doubling << kSubBits);
   return std::chrono::microseconds(static_cast<std::int64_t>((first + 1) << doubling));

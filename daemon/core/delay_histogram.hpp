@@ -16,11 +16,28 @@
 
 namespace headgate {
 
-class DelayHistogram {
+// What one histogram holds at some instant, or several added up.
+class DelayCounts {
+ public:
+  DelayCounts& operator+=(const DelayCounts& other);
+  DelaySummary summary() const;
+
+ private:
+  friend class DelayHistogram;
+
   static constexpr unsigned kSubBits = 4;
   static constexpr unsigned kSubBuckets = 1u << kSubBits;
   static constexpr unsigned kMaxBits = 38;  // of a delay in microseconds
   static constexpr unsigned kBuckets = (kMaxBits - kSubBits + 1) * kSubBuckets;
+
+  static unsigned bucket_of(Duration delay);
+  static Duration upper_bound(unsigned bucket);
+
+  std::array<std::uint64_t, kBuckets> counts_{};
+  Duration max_{};
+};
+
+class DelayHistogram {
   static constexpr std::int64_t kSlices = 10;
 
  public:
@@ -30,14 +47,14 @@ class DelayHistogram {
     void record(Duration delay, std::uint64_t packets) {
       delay = std::max(delay, Duration::zero());
       max_ = std::max(max_, delay);
-      counts_[bucket_of(delay)] += static_cast<std::uint32_t>(packets);
+      counts_[DelayCounts::bucket_of(delay)] += static_cast<std::uint32_t>(packets);
     }
 
    private:
     friend class DelayHistogram;
     std::int64_t second_ = -1;  // which second of the clock it holds
     Duration max_{};
-    std::array<std::uint32_t, kBuckets> counts_{};
+    std::array<std::uint32_t, DelayCounts::kBuckets> counts_{};
   };
 
   DelayHistogram();
@@ -46,12 +63,10 @@ class DelayHistogram {
   Slice& slice(Instant now);
 
   void record(Duration delay, std::uint64_t packets, Instant now) { slice(now).record(delay, packets); }
-  DelaySummary summary(Instant now) const;
+  DelayCounts counts(Instant now) const;
+  DelaySummary summary(Instant now) const { return counts(now).summary(); }
 
  private:
-  static unsigned bucket_of(Duration delay);
-  static Duration upper_bound(unsigned bucket);
-
   std::vector<Slice> slices_;
 };
 

@@ -31,6 +31,7 @@
 #include <span>
 #include <vector>
 
+#include "core/delay_histogram.hpp"
 #include "core/drop_observer.hpp"
 #include "headgate/clock.hpp"
 #include "headgate/config.hpp"
@@ -113,10 +114,22 @@ class Shaper {
   // Strong: throws nothing but std::bad_alloc, and then nothing has changed. Takes time in proportion to the flow
   // records ever in use when a class goes or is keyed anew.
   using Reclassify = std::function<void(ArrivingPacket&)>;
-  void reconfigure(std::vector<ClassConfig> classes, const Reclassify& classify, Instant now);
+  // Where several shapers share the flows of a shape: asked of each such packet that a shaped class takes, frame and
+  // prefix as stored. True: it has been copied to go to the shaper that its flow belongs to, and is in no count of this
+  // one any more. Must not throw.
+  using Leaves = std::function<bool(const ArrivingPacket&)>;
+  void reconfigure(std::vector<ClassConfig> classes, const Reclassify& classify, Instant now,
+                   const Leaves& leaves = {});
+
+  // Takes in a packet that left another shaper: as one that reconfigure() admits again, but for want of packet memory it
+  // is treated as any arriving packet.
+  void readmit(const ArrivingPacket& packet, Instant now);
 
   // Also forgets some of the flows whose time is over, so that `flows` falls when no traffic drives admit().
   ShaperStatistics statistics(Instant now);
+
+  // The delays behind the classes' summaries, by class.
+  std::vector<DelayCounts> delays(Instant now) const;
 
   // Looks at up to `records` flow records from position `from` on and calls `visit` for each in use of `class_index`.
   // Returns the position to go on from, or none at the end; so that a table of a million flows is read in small steps.

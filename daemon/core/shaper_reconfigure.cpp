@@ -20,7 +20,8 @@ struct Shaper::State::Plan {
   std::vector<std::byte> frame;       // room for the longest
 };
 
-void Shaper::reconfigure(std::vector<ClassConfig> classes, const Reclassify& classify, Instant now) {
+void Shaper::reconfigure(std::vector<ClassConfig> classes, const Reclassify& classify, Instant now,
+                         const Leaves& leaves) {
   State& state = *state_;
   assert(state.outstanding == 0);
   State::Plan plan = state.plan(std::move(classes));
@@ -33,7 +34,7 @@ void Shaper::reconfigure(std::vector<ClassConfig> classes, const Reclassify& cla
   std::stable_sort(plan.packets.begin(), plan.packets.end(), [&](PacketHandle left, PacketHandle right) {
     return state.pool[left].arrival < state.pool[right].arrival;
   });
-  for (const PacketHandle packet : plan.packets) state.readmit(packet, classify, plan.frame, now);
+  for (const PacketHandle packet : plan.packets) state.readmit(packet, classify, leaves, plan.frame, now);
 }
 
 Shaper::State::Plan Shaper::State::plan(std::vector<ClassConfig> configs) {
@@ -125,8 +126,8 @@ void Shaper::State::put_in_force(Plan& plan) {
   }
 }
 
-void Shaper::State::readmit(PacketHandle packet, const Reclassify& classify, std::vector<std::byte>& frame,
-                            Instant now) {
+void Shaper::State::readmit(PacketHandle packet, const Reclassify& classify, const Leaves& leaves,
+                            std::vector<std::byte>& frame, Instant now) {
   StoredPacket& stored = pool[packet];
   std::array<std::span<const std::byte>, kMaxFrameParts> parts;
   const std::size_t count = pool.parts(packet, parts);
@@ -138,12 +139,15 @@ void Shaper::State::readmit(PacketHandle packet, const Reclassify& classify, std
   arriving.arrival = stored.arrival;
   arriving.charged_bytes = stored.charged_bytes;
   arriving.charged_packets = stored.charged_packets;
+  arriving.prefix_bytes = static_cast<std::uint8_t>(frame_prefix);
   classify(arriving);
 
   const ClassSlot slot = arriving.class_index == kUnmatched ? kNoClass : slots[arriving.class_index];
+  const bool unshaped = slot == kNoClass || classes[slot]->config.bypass;
+  if (!unshaped && leaves && leaves(arriving)) return pool.free(packet);
   ClassCounters& counters = counters_of(slot);
   counters.received += stored.charge();
-  if (slot == kNoClass || classes[slot]->config.bypass) {
+  if (unshaped) {
     counters.queued += stored.charge();
     enqueue_immediate(packet, slot, now);
     return;
@@ -155,12 +159,33 @@ void Shaper::State::readmit(PacketHandle packet, const Reclassify& classify, std
     pool.free(packet);
     return;
   }
-  counters.queued += stored.charge();
-  flows[flow].last_used = now;
-  stored.class_slot = slot;
+  readmit_to(flow, packet, now);
+}
+
+void Shaper::State::readmit_to(FlowNumber flow, PacketHandle packet, Instant now) {
+  StoredPacket& stored = pool[packet];
+  FlowRecord& record = flows[flow];
+  counters_of(record.class_slot).queued += stored.charge();
+  record.last_used = now;
+  stored.class_slot = record.class_slot;
   stored.departure = now;  // the time it has waited so far earns its new bucket nothing
   stored.next = kNoPacket;
   enqueue(flow, packet);
+}
+
+void Shaper::readmit(const ArrivingPacket& packet, Instant now) {
+  State& state = *state_;
+  if (state.wheel.empty()) state.wheel.start_at(now);
+  ClassCounters& counters = state.counters_at(packet.class_index);
+  const Count charge{packet.charged_packets, packet.charged_bytes};
+  counters.received += charge;
+  const FlowNumber flow = state.find_or_add_flow(packet, now);
+  const PacketHandle stored = flow == kNoFlow ? kNoPacket : state.store(state.flows[flow], packet);
+  if (stored != kNoPacket) return state.readmit_to(flow, stored, now);
+  const DropReason reason = flow == kNoFlow ? DropReason::flow_table_full : DropReason::pool_full;
+  counters.dropped_for(reason) += charge;
+  if (flow != kNoFlow) state.flows[flow].dropped += charge;
+  state.show_drop(packet, reason);
 }
 
 void Shaper::State::enqueue_immediate(PacketHandle packet, ClassSlot slot, Instant now) {

@@ -67,7 +67,9 @@ struct Shaper::State {
   void take_out_packets(Plan& plan);
   void erase_flows(const Plan& plan);
   void put_in_force(Plan& plan);
-  void readmit(PacketHandle packet, const Reclassify& classify, std::vector<std::byte>& frame, Instant now);
+  void readmit(PacketHandle packet, const Reclassify& classify, const Leaves& leaves,
+               std::vector<std::byte>& frame, Instant now);
+  void readmit_to(FlowNumber flow, PacketHandle packet, Instant now);
   void enqueue_immediate(PacketHandle packet, ClassSlot slot, Instant now);
 
   const Duration idle;

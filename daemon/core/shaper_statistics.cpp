@@ -38,6 +38,14 @@ ShaperStatistics Shaper::statistics(Instant now) {
   return statistics;
 }
 
+std::vector<DelayCounts> Shaper::delays(Instant now) const {
+  std::vector<DelayCounts> delays;
+  delays.reserve(state_->slots.size());
+  for (const State::ClassSlot slot : state_->slots)
+    delays.push_back(state_->classes[slot]->delays.counts(now));
+  return delays;
+}
+
 std::optional<std::uint32_t> Shaper::visit_flows(
     ClassIndex class_index, std::uint32_t from, std::uint32_t records,
     const std::function<void(const FlowStatistics&)>& visit) const {

@@ -86,5 +86,20 @@ TEST(DelayHistogram, TakesAnyDelay) {
   EXPECT_EQ(histogram.summary(kTestStart).p99, microseconds(std::int64_t{1} << 38));
 }
 
+TEST(DelayHistogram, AddsUpAsIfAllHadBeenRecordedInOne) {
+  DelayHistogram all, one, other;
+  for (int i = 0; i < 1000; ++i) {
+    const Duration delay = microseconds(37 * i);
+    all.record(delay, 1, kTestStart);
+    (i % 3 == 0 ? one : other).record(delay, 1, kTestStart);
+  }
+  DelayCounts sum = one.counts(kTestStart);
+  sum += other.counts(kTestStart);
+  const DelaySummary expected = all.summary(kTestStart);
+  EXPECT_EQ(sum.summary().p50, expected.p50);
+  EXPECT_EQ(sum.summary().p99, expected.p99);
+  EXPECT_EQ(sum.summary().max, expected.max);
+}
+
 }  // namespace
 }  // namespace headgate

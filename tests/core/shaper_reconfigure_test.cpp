@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <list>
 #include <map>
 #include <random>
 #include <set>
@@ -336,6 +337,77 @@ TEST(ShaperReconfigure, LosesAndReordersNothingWhateverIsChanged) {
     Reloading(seed).run();
     if (HasFailure()) return;
   }
+}
+
+// Two shapers that share the flows of a shape, by whether the flow's number is odd.
+class TwoShapers : public testing::Test {
+ protected:
+  TwoShapers() : one_({config()}), other_({config()}) {}
+
+  static ClassConfig config() { return shaped_class("clients", packets_per_second(10), {.packets = 100}); }
+
+  // What `shaper` gives away at a reconfiguration, each with its frame.
+  void move_odd_flows(ShaperHarness& shaper, const std::vector<ClassConfig>& classes) {
+    shaper.shaper.reconfigure(classes, into(classes, 0), shaper.now, [this](const ArrivingPacket& packet) {
+      if (identity_of(packet.frame).flow % 2 == 0) return false;
+      frames_.emplace_back(packet.frame.begin(), packet.frame.end());
+      moving_.push_back(packet);
+      moving_.back().frame = frames_.back();
+      return true;
+    });
+  }
+
+  std::list<std::vector<std::byte>> frames_;
+  std::vector<ArrivingPacket> moving_;
+  ShaperHarness one_;
+  ShaperHarness other_;
+};
+
+TEST_F(TwoShapers, HandOverWhatBelongsToTheOtherInOrderAndCountItOnce) {
+  const std::vector<ClassConfig> keyed{keyed_anew(config())};
+  for (int i = 0; i < 6; ++i) {
+    one_.arrive(2);
+    one_.arrive(3);
+  }
+  move_odd_flows(one_, keyed);
+  ASSERT_EQ(moving_.size(), 6u);
+  EXPECT_EQ(one_.statistics().received.packets, 6u);
+  EXPECT_EQ(one_.statistics().queued.packets, 6u);
+  expect_law(one_.statistics());
+
+  reconfigure(other_, keyed, nobody());
+  for (const ArrivingPacket& packet : moving_) other_.shaper.readmit(packet, other_.now);
+  EXPECT_EQ(other_.statistics().received.packets, 6u);
+  EXPECT_EQ(other_.class_statistics().flows, 1u);
+  expect_law(other_.statistics());
+  const auto left = one_.run();
+  const auto moved = other_.run();
+  EXPECT_THAT(serials(left), ElementsAre(0, 2, 4, 6, 8, 10));
+  EXPECT_THAT(serials(moved), ElementsAre(1, 3, 5, 7, 9, 11));
+  EXPECT_EQ(moved[1].released - moved[0].released, milliseconds(100)) << "as exact as any flow";
+}
+
+TEST_F(TwoShapers, TakeInAboveCapacity) {
+  ClassConfig small = keyed_anew(config());
+  small.queue.packets = 1;
+  for (int i = 0; i < 6; ++i) one_.arrive(3);
+  move_odd_flows(one_, {small});
+  reconfigure(other_, {small}, nobody());
+  for (const ArrivingPacket& packet : moving_) other_.shaper.readmit(packet, other_.now);
+  EXPECT_EQ(other_.statistics().queued.packets, 6u);
+}
+
+TEST_F(TwoShapers, DropAndCountWhatFindsNoMemoryOrFlow) {
+  const std::vector<ClassConfig> keyed{keyed_anew(config())};
+  for (int i = 0; i < 6; ++i) one_.arrive(3);
+  one_.arrive(5);
+  move_odd_flows(one_, keyed);
+  ShaperHarness tiny(keyed, ShaperLimits{.memory = DataSize{3 * 256}, .max_flows = 1});
+  for (const ArrivingPacket& packet : moving_) tiny.shaper.readmit(packet, tiny.now);
+  EXPECT_EQ(tiny.statistics().queued.packets, 3u);
+  EXPECT_EQ(dropped_for(tiny.class_statistics(), DropReason::pool_full).packets, 3u);
+  EXPECT_EQ(dropped_for(tiny.class_statistics(), DropReason::flow_table_full).packets, 1u);
+  expect_law(tiny.statistics());
 }
 
 }  // namespace
