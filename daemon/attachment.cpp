@@ -14,7 +14,10 @@ namespace {
 
 constexpr Duration kCallPatience = std::chrono::milliseconds(200);
 constexpr Duration kReconfigurePatience = std::chrono::seconds(2);
-constexpr std::size_t kEntriesThatAreNoPackets = 16;
+
+// Entries of each hand-off ring where there are several to a capture thread: together they hold what its ring holds. One
+// that is full makes the capture thread wait.
+constexpr std::size_t kFewestEntries = 128;
 
 bool takes_control(const ShapeConfig& shape) {
   return std::any_of(shape.classes.begin(), shape.classes.end(),
@@ -25,6 +28,11 @@ bool keeps_super_packets(const ShapeConfig& shape) {
   return shape.segmentation == Segmentation::whole;
 }
 
+std::size_t hand_off_entries(std::size_t slots, std::size_t workers) {
+  if (workers == 1) return slots + CaptureLoop::kReservedEntries;
+  return std::max(slots / workers, kFewestEntries);
+}
+
 }  // namespace
 
 std::string title_of(const ShapeConfig& shape) {
@@ -33,8 +41,7 @@ std::string title_of(const ShapeConfig& shape) {
 }
 
 Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
-                       std::shared_ptr<const Classifier> classifier, Shaper& shaper, PacketTaps& taps,
-                       Log log)
+                       std::shared_ptr<const Classifier> classifier, const WorkerStates& states, Log log)
     : title_(title_of(shape)),
       log_(std::move(log)),
       divert_(DivertOptions{.interface = shape.interface,
@@ -43,22 +50,51 @@ Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
                             .mark = daemon.mark,
                             .divert_control = takes_control(shape),
                             .forward_to = shape.forward_to,
-                            .whole_super_packets = keeps_super_packets(shape)}),
-      source_(open_capture(shape.capture, CaptureOptions{.interface_index = divert_.capture_index(),
-                                                         .mtu = divert_.mtu(),
-                                                         .virtio_header = keeps_super_packets(shape)})),
-      transmitter_(PacketTransmitterOptions{.interface_index = divert_.transmit_index(),
-                                            .mark = daemon.mark,
-                                            .qdisc_bypass = shape.qdisc_bypass,
-                                            .virtio_header = keeps_super_packets(shape),
-                                            .detour_index = divert_.capture_index(),
-                                            .mtu = divert_.transmit_mtu()}),
-      taps_(taps),
-      hand_off_(source_->slots() + kEntriesThatAreNoPackets),
-      drain_loop_(hand_off_, *source_, transmitter_, waiter_, clock_, shaper, classifier),
-      capture_loop_(*source_, hand_off_, waiter_, divert_, drain_loop_.health(), clock_, classifier) {
-  waiter_.set_precision(shape.precision);
+                            .whole_super_packets = keeps_super_packets(shape)}) {
+  make_workers(daemon, shape, states);
+  join_workers(classifier);
   for (const std::string& line : divert_.swept()) log_("left over from before: " + line);
+}
+
+void Attachment::make_workers(const DaemonConfig& daemon, const ShapeConfig& shape,
+                              const WorkerStates& states) {
+  const CaptureOptions capture{.interface_index = divert_.capture_index(),
+                               .mtu = divert_.mtu(),
+                               .virtio_header = keeps_super_packets(shape)};
+  const PacketTransmitterOptions transmit{.interface_index = divert_.transmit_index(),
+                                          .mark = daemon.mark,
+                                          .qdisc_bypass = shape.qdisc_bypass,
+                                          .virtio_header = keeps_super_packets(shape),
+                                          .detour_index = divert_.capture_index(),
+                                          .mtu = divert_.transmit_mtu()};
+  auto sources = open_captures(shape.capture, capture, states.size());
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    workers_.push_back(std::make_unique<Worker>(i, *states[i], std::move(sources[i]), transmit));
+    workers_.back()->waiter.set_precision(shape.precision);
+  }
+}
+
+void Attachment::join_workers(const std::shared_ptr<const Classifier>& classifier) {
+  for (const auto& worker : workers_) {
+    worker->last_consumed.resize(workers_.size());
+    for (std::size_t i = 0; i < workers_.size(); ++i)
+      worker->hand_offs.push_back(
+          std::make_unique<HandOff>(hand_off_entries(worker->source->slots(), workers_.size())));
+  }
+  std::vector<PipelineWatch::Watched> watched;
+  for (const auto& worker : workers_) {
+    std::vector<DrainInput> inputs;
+    for (const auto& from : workers_) inputs.push_back({*from->hand_offs[worker->number], *from->source});
+    worker->drain_loop.emplace(inputs, worker->transmitter, worker->waiter, clock_, worker->state.shaper,
+                               classifier, worker->number);
+    watched.push_back({*worker->source, worker->drain_loop->health()});
+  }
+  watch_.emplace(divert_, watched);
+  for (const auto& worker : workers_) {
+    std::vector<CaptureOutput> outputs;
+    for (const auto& to : workers_) outputs.push_back({*worker->hand_offs[to->number], to->waiter});
+    worker->capture_loop.emplace(*worker->source, outputs, *watch_, clock_, classifier, worker->number);
+  }
 }
 
 Attachment::~Attachment() {
@@ -66,85 +102,136 @@ Attachment::~Attachment() {
 }
 
 void Attachment::start() {
-  observe_taps();
-  drain_thread_ = std::thread([this] { drain(); });
-  capture_thread_ = std::thread([this] { capture(); });
+  for (const auto& worker : workers_) {
+    observe_taps(*worker);
+    worker->drain_thread = std::thread([this, &worker] { drain(*worker); });
+  }
+  for (const auto& worker : workers_)
+    worker->capture_thread = std::thread([this, &worker] {
+      pthread_setname_np(pthread_self(), thread_name("hg-capture", *worker).c_str());
+      set_timer_slack();
+      capture(*worker);
+    });
   divert_.attach();
 }
 
 void Attachment::stop(Queued queued) {
   divert_.detach();
-  if (!capture_thread_.joinable()) return;
-  drain_loop_.send_rest_at_end(queued == Queued::send);
-  capture_loop_.stop();
-  capture_thread_.join();
-  drain_thread_.join();
+  for (const auto& worker : workers_) worker->drain_loop->send_rest_at_end(queued == Queued::send);
+  for (const auto& worker : workers_) worker->capture_loop->stop();
+  for (const auto& worker : workers_) end_capture(*worker);
+  for (const auto& worker : workers_)
+    if (worker->drain_thread.joinable()) worker->drain_thread.join();
 }
 
-void Attachment::capture() {
-  pthread_setname_np(pthread_self(), "hg-capture");
-  set_timer_slack();
-  try {
-    capture_loop_.run();
-  } catch (const std::exception& error) {
-    capture_error_ = error.what();
-    capture_failed_.store(true, std::memory_order_release);
+// Drain threads end when every capture thread has, also one that start() could not make.
+void Attachment::end_capture(Worker& worker) {
+  if (worker.capture_thread.joinable()) {
+    worker.capture_thread.join();
+  } else if (workers_.front()->drain_thread.joinable()) {
+    capture(worker);
   }
 }
 
-void Attachment::drain() {
-  pthread_setname_np(pthread_self(), "hg-drain");
+// At most 15 characters.
+std::string Attachment::thread_name(const std::string& name, const Worker& worker) const {
+  return workers_.size() == 1 ? name : name + "-" + std::to_string(worker.number);
+}
+
+void Attachment::capture(Worker& worker) {
+  try {
+    worker.capture_loop->run();
+  } catch (const std::exception& error) {
+    worker.capture_error = error.what();
+    worker.capture_failed.store(true, std::memory_order_release);
+  }
+}
+
+void Attachment::drain(Worker& worker) {
+  pthread_setname_np(pthread_self(), thread_name("hg-drain", worker).c_str());
   set_timer_slack();
-  if (const std::string refusal = set_real_time_priority(); !refusal.empty()) {
+  const std::string refusal = set_real_time_priority();
+  if (!refusal.empty() && worker.number == 0) {
     log_(title_ + ": departures are timed by an ordinary thread, less exact under load: " + refusal);
   }
-  drain_loop_.run();
+  worker.drain_loop->run();
 }
 
 std::string Attachment::capture_error() const {
-  return capture_failed_.load(std::memory_order_acquire) ? capture_error_ : std::string();
+  for (const auto& worker : workers_) {
+    if (worker->capture_failed.load(std::memory_order_acquire)) return worker->capture_error;
+  }
+  return {};
 }
 
 void Attachment::reconfigure(const ShapeConfig& shape, std::shared_ptr<const Classifier> classifier) {
   if (const std::string error = capture_error(); !error.empty()) {
     throw std::runtime_error(title_ + ": cannot be changed, capture ended: " + error);
   }
-  transmitter_.set_qdisc_bypass(shape.qdisc_bypass);
-  waiter_.set_precision(shape.precision);
-  reconfiguration_ = std::make_unique<Reconfiguration>();
-  reconfiguration_->classifier = std::move(classifier);
-  std::future<void> done = reconfiguration_->done.get_future();
-  capture_loop_.reconfigure(*reconfiguration_);
-  if (done.wait_for(kReconfigurePatience) != std::future_status::ready) {
+  // Each thread takes one at a time.
+  if (reconfigured_.valid() && reconfigured_.wait_for(Duration::zero()) != std::future_status::ready) {
+    throw std::runtime_error(title_ + ": its threads have not taken the classes of the last reload yet");
+  }
+  std::vector<Waiter*> drain_waiters;
+  for (const auto& worker : workers_) {
+    worker->transmitter.set_qdisc_bypass(shape.qdisc_bypass);
+    worker->waiter.set_precision(shape.precision);
+    drain_waiters.push_back(&worker->waiter);
+  }
+  reconfiguration_ = std::make_unique<Reconfiguration>(std::move(classifier), std::move(drain_waiters));
+  reconfigured_ = reconfiguration_->done();
+  for (const auto& worker : workers_) worker->capture_loop->reconfigure(*reconfiguration_);
+  if (reconfigured_.wait_for(kReconfigurePatience) != std::future_status::ready) {
     throw std::runtime_error(title_ + ": its threads do not take the new classes");
   }
-  done.get();
+  reconfigured_.get();
   divert_.set_divert_control(takes_control(shape));
 }
 
 bool Attachment::check_progress() {
   const Instant now = clock_.now();
   // A packet that was diverted but lost on its way leaves the dead-man switch armed with nobody to reset it.
-  if (divert_.unread_for(now) > DrainHealth::kPatience) source_->interrupt();
-  const std::size_t consumed = hand_off_.consumed();
-  const bool moves = consumed != last_consumed_ || consumed == hand_off_.published();
-  last_consumed_ = consumed;
-  return moves && !drain_loop_.health().overdue(now);
+  const bool armed = divert_.unread_for(now) > DrainHealth::kPatience;
+  bool all_move = true;
+  for (const auto& worker : workers_) {
+    if (armed) worker->source->interrupt();
+    all_move = hand_overs_move(*worker) && all_move && !worker->drain_loop->health().overdue(now);
+  }
+  return all_move;
 }
 
-bool Attachment::change_taps(std::function<void(PacketTaps& taps)> change) {
-  return call([this, change = std::move(change)](Shaper&, PacketSink&, Instant) {
-    change(taps_);
-    observe_taps();
+// Whether each drain thread has taken something since the last check of what this capture thread handed to it.
+bool Attachment::hand_overs_move(Worker& worker) {
+  bool all_move = true;
+  for (std::size_t i = 0; i < worker.hand_offs.size(); ++i) {
+    const std::size_t consumed = worker.hand_offs[i]->consumed();
+    const bool moves = consumed != worker.last_consumed[i] || consumed == worker.hand_offs[i]->published();
+    worker.last_consumed[i] = consumed;
+    all_move = all_move && moves;
+  }
+  return all_move;
+}
+
+bool Attachment::change_taps(std::size_t worker, std::function<void(PacketTaps& taps)> change) {
+  Worker& changed = *workers_[worker];
+  return call(worker, [&changed, change = std::move(change)](Shaper&, PacketSink&, Instant) {
+    change(changed.state.taps);
+    observe_taps(changed);
   });
 }
 
-void Attachment::observe_taps() {
-  drain_loop_.observe(taps_.empty() ? nullptr : &taps_);
+void Attachment::observe_taps(Worker& worker) {
+  worker.drain_loop->observe(worker.state.taps.empty() ? nullptr : &worker.state.taps);
 }
 
-bool Attachment::call(DrainLoop::Request request) {
-  return drain_loop_.call(std::move(request), kCallPatience);
+bool Attachment::call(std::size_t worker, DrainLoop::Request request) {
+  return workers_[worker]->drain_loop->call(std::move(request), kCallPatience);
+}
+
+std::uint64_t Attachment::lost_ring() const {
+  std::uint64_t sum = 0;
+  for (const auto& worker : workers_) sum += worker->source->lost();
+  return sum;
 }
 
 }  // namespace headgate

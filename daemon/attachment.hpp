@@ -1,14 +1,18 @@
-// What ties a shaper to an interface: the divert, the capture ring, the transmitter and the two threads between them.
-// The shaper outlives it, with its queues and counters, so an attachment can be replaced when the interface changes.
+// What ties the shapers of a shape to its interface: the divert, and workers, each with a capture ring, a transmitter and
+// two threads. Any capture thread hands over to any drain thread, by the flow. The shapers outlive it, with their queues
+// and counters, so an attachment can be replaced when the interface changes.
 //
 // Main thread, except what says otherwise. Construction makes everything but diverts no packet.
 #pragma once
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/classifier.hpp"
 #include "core/shaper.hpp"
@@ -19,17 +23,28 @@
 #include "linux/traffic_divert.hpp"
 #include "pipeline/capture_loop.hpp"
 #include "pipeline/drain_loop.hpp"
+#include "pipeline/pipeline_watch.hpp"
 
 namespace headgate {
+
+// What the drain thread of one worker owns while it runs, and what outlives it.
+struct WorkerState {
+  WorkerState(const ShaperLimits& limits, std::vector<ClassConfig> classes, Instant now)
+      : shaper(limits, std::move(classes), now) {}
+
+  PacketTaps taps;
+  Shaper shaper;
+};
+using WorkerStates = std::vector<std::unique_ptr<WorkerState>>;
 
 class Attachment {
  public:
   using Log = std::function<void(const std::string& line)>;  // called by any thread
 
-  // Throws a sentence for the administrator. `shaper` belongs to the drain thread from start() to stop().
-  // So do `taps`.
+  // Throws a sentence for the administrator. There are as many workers as `states`, which belong to the drain threads
+  // from start() to stop().
   Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
-             std::shared_ptr<const Classifier> classifier, Shaper& shaper, PacketTaps& taps, Log log);
+             std::shared_ptr<const Classifier> classifier, const WorkerStates& states, Log log);
   ~Attachment();  // as stop(Queued::keep)
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
@@ -43,50 +58,66 @@ class Attachment {
   void keep_wire() { divert_.keep_wire(); }
 
   enum class Queued { send, keep };
-  // Detaches, takes over what was diverted already, ends both threads. `send`: what is queued is sent first, unpaced.
+  // Detaches, takes over what was diverted already, ends all threads. `send`: what is queued is sent first, unpaced.
   void stop(Queued queued);
 
-  // Returns when both threads classify and shape by the new classes. Throws when they do not take them.
+  // Returns when all threads classify and shape by the new classes. Throws when they do not take them.
   void reconfigure(const ShapeConfig& shape, std::shared_ptr<const Classifier> classifier);
 
   // To be called about once a second. False: a thread has work and does not get on with it.
   bool check_progress();
 
-  // Why the capture thread ended by itself; empty while it runs.
+  // Why a capture thread ended by itself; empty while all run.
   std::string capture_error() const;
 
-  // Runs `request` in the drain thread; see DrainLoop::call().
-  bool call(DrainLoop::Request request);
+  // Runs `request` in the drain thread of a worker; see DrainLoop::call().
+  bool call(std::size_t worker, DrainLoop::Request request);
 
-  // Runs `change` in the drain thread, which shows the packets to whatever taps there are then. As call().
-  bool change_taps(std::function<void(PacketTaps& taps)> change);
+  // Runs `change` in the drain thread of a worker, which shows the packets to whatever taps there are then. As call().
+  bool change_taps(std::size_t worker, std::function<void(PacketTaps& taps)> change);
 
   bool diverting() const { return divert_.attached(); }
   const TrafficDivert& divert() const { return divert_; }
-  std::uint64_t lost_ring() const { return source_->lost(); }
+  std::uint64_t lost_ring() const;
 
  private:
-  void observe_taps();
-  void capture();
-  void drain();
+  struct Worker {
+    Worker(std::size_t own_number, WorkerState& own_state, std::unique_ptr<CaptureSource> own_source,
+           const PacketTransmitterOptions& options)
+        : number(own_number), state(own_state), source(std::move(own_source)), transmitter(options) {}
+
+    const std::size_t number;
+    WorkerState& state;
+    std::unique_ptr<CaptureSource> source;
+    PacketTransmitter transmitter;
+    TimerWaiter waiter;                               // of the drain thread
+    std::vector<std::unique_ptr<HandOff>> hand_offs;  // from the capture thread, by the drain thread's number
+    std::optional<DrainLoop> drain_loop;
+    std::optional<CaptureLoop> capture_loop;
+    std::thread capture_thread;
+    std::thread drain_thread;
+    std::vector<std::size_t> last_consumed;  // of the hand-offs, at the last check
+    std::atomic<bool> capture_failed{false};
+    std::string capture_error;  // written before capture_failed is set
+  };
+
+  void make_workers(const DaemonConfig& daemon, const ShapeConfig& shape, const WorkerStates& states);
+  void join_workers(const std::shared_ptr<const Classifier>& classifier);
+  static void observe_taps(Worker& worker);
+  static void capture(Worker& worker);
+  void end_capture(Worker& worker);
+  void drain(Worker& worker);
+  std::string thread_name(const std::string& name, const Worker& worker) const;
+  static bool hand_overs_move(Worker& worker);
 
   const std::string title_;
   const Log log_;
   TrafficDivert divert_;
-  std::unique_ptr<CaptureSource> source_;
-  PacketTransmitter transmitter_;
-  PacketTaps& taps_;
   MonotonicClock clock_;
-  TimerWaiter waiter_;
-  HandOff hand_off_;
-  DrainLoop drain_loop_;
-  CaptureLoop capture_loop_;
-  std::thread capture_thread_;
-  std::thread drain_thread_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::optional<PipelineWatch> watch_;
   std::unique_ptr<Reconfiguration> reconfiguration_;  // kept: a thread that is late may still read it
-  std::atomic<bool> capture_failed_{false};
-  std::string capture_error_;      // written before capture_failed_ is set
-  std::size_t last_consumed_ = 0;  // by the drain thread, at the last check
+  std::future<void> reconfigured_;                    // of the last one, until it is over
 };
 
 std::string title_of(const ShapeConfig& shape);  // "eth0 egress"

@@ -81,6 +81,7 @@ std::vector<std::string> fixed_settings_changed(const ShapeConfig& now, const Sh
   if (now.forward_to != next.forward_to) names.emplace_back("forward_to");
   if (now.segmentation != next.segmentation) names.emplace_back("segmentation");
   if (now.capture != next.capture) names.emplace_back("capture");
+  if (now.workers != next.workers) names.emplace_back("workers");
   return names;
 }
 
@@ -88,6 +89,7 @@ ShapeConfig with_fixed_settings_of(const ShapeConfig& now, ShapeConfig next) {
   next.forward_to = now.forward_to;
   next.segmentation = now.segmentation;
   next.capture = now.capture;
+  next.workers = now.workers;
   return next;
 }
 

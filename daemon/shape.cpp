@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <random>
 #include <stdexcept>
 #include <system_error>
@@ -47,6 +48,18 @@ std::uint8_t frame_prefix_of(const ShapeConfig& config) {
   return config.segmentation == Segmentation::whole ? sizeof(VirtioHeader) : 0;
 }
 
+WorkerStates make_workers(const DaemonConfig& daemon, const ShapeConfig& config, Instant now) {
+  const ShaperLimits limits{.memory = DataSize{daemon.memory.bytes / config.workers},
+                            .max_flows = std::max(daemon.max_flows / config.workers, 1U),
+                            .frame_prefix = frame_prefix_of(config),
+                            .idle = daemon.idle,
+                            .table_memory = huge_pages()};
+  WorkerStates workers;
+  for (std::uint32_t i = 0; i < config.workers; ++i)
+    workers.push_back(std::make_unique<WorkerState>(limits, classes_of(config), now));
+  return workers;
+}
+
 }  // namespace
 
 Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, Attachment::Log log)
@@ -55,12 +68,8 @@ Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, Attachment::
       config_(config),
       hash_seed_(random_seed()),
       classifier_(make_classifier(config, hash_seed_)),
-      shaper_(ShaperLimits{.memory = daemon.memory,
-                           .max_flows = daemon.max_flows,
-                           .frame_prefix = frame_prefix_of(config),
-                           .idle = daemon.idle,
-                           .table_memory = huge_pages()},
-              classes_of(config), clock_.now()) {}
+      workers_(make_workers(daemon, config, clock_.now())),
+      last_readings_(workers_.size()) {}
 
 Shape::~Shape() {
   stop();
@@ -103,13 +112,15 @@ std::string Shape::missing_interface() const {
 // What could not be sent any more, because nothing was attached to send it.
 void Shape::drop_queued() {
   std::array<DuePacket, 64> batch;
-  for (std::size_t count = shaper_.release_all(batch); count > 0; count = shaper_.release_all(batch)) {
-    shaper_.complete_dropped({batch.data(), count}, DropReason::stop);
+  for (const auto& worker : workers_) {
+    Shaper& shaper = worker->shaper;
+    for (std::size_t count = shaper.release_all(batch); count > 0; count = shaper.release_all(batch))
+      shaper.complete_dropped({batch.data(), count}, DropReason::stop);
   }
 }
 
 void Shape::attach() {
-  attachment_ = std::make_unique<Attachment>(daemon_, config_, classifier_, shaper_, taps_, log_);
+  attachment_ = std::make_unique<Attachment>(daemon_, config_, classifier_, workers_, log_);
   try {
     attachment_->start();
   } catch (...) {
@@ -151,10 +162,12 @@ void Shape::reconfigure(const ShapeConfig& config) {
   if (attachment_) {
     attachment_->reconfigure(config, classifier);
   } else {
-    taps_.reconfigure(config.classes);
-    shaper_.reconfigure(
-        classifier->classes(), [&classifier](ArrivingPacket& packet) { classifier->classify(packet); },
-        clock_.now());
+    std::vector<Shaper*> shapers;
+    for (const auto& worker : workers_) {
+      worker->taps.reconfigure(config.classes);
+      shapers.push_back(&worker->shaper);
+    }
+    Reconfiguration(classifier, std::vector<Waiter*>(workers_.size())).run(shapers, clock_.now());
   }
   classifier_ = classifier;
   config_ = config;
@@ -223,24 +236,41 @@ bool Shape::check_progress() {
   return !attachment_ || attachment_->check_progress();
 }
 
-bool Shape::change_taps(std::function<void(PacketTaps& taps)> change) {
-  if (attachment_) return attachment_->change_taps(std::move(change));
-  change(taps_);
-  shaper_.observe_drops(taps_.empty() ? nullptr : &taps_);
+bool Shape::call(std::size_t worker, ShaperRequest request) {
+  if (attachment_) {
+    return attachment_->call(worker, [request = std::move(request)](Shaper& shaper, PacketSink&,
+                                                                    Instant now) { request(shaper, now); });
+  }
+  request(workers_[worker]->shaper, clock_.now());
   return true;
+}
+
+// Of all workers. False: not all have answered.
+bool Shape::change_taps(const std::function<void(PacketTaps& taps)>& change) {
+  bool answered = true;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    if (attachment_) {
+      answered = attachment_->change_taps(i, change) && answered;
+      continue;
+    }
+    PacketTaps& taps = workers_[i]->taps;
+    change(taps);
+    workers_[i]->shaper.observe_drops(taps.empty() ? nullptr : &taps);
+  }
+  return answered;
 }
 
 void Shape::capture(const std::shared_ptr<PacketTap>& tap) {
   remove_closed_taps();
-  const auto added = std::make_shared<bool>(false);
+  const auto added = std::make_shared<std::atomic<std::size_t>>(0);
   captures_.push_back(tap);
   const bool answered = change_taps([added, tap, classifier = classifier_](PacketTaps& taps) {
-    *added = taps.add(tap, classifier->classes());
+    *added += taps.add(tap, classifier->classes()) ? 1 : 0;
   });
-  if (answered && *added) return;
+  if (answered && *added == workers_.size()) return;
   tap->close();
   throw std::runtime_error(answered ? "there are as many captures of " + title() + " as there may be"
-                                    : "the drain thread of " + title() + " does not answer");
+                                    : "a drain thread of " + title() + " does not answer");
 }
 
 std::size_t Shape::captures() const {
@@ -269,15 +299,16 @@ Shape::Losses Shape::losses() const {
 
 ShapeStatistics Shape::statistics() {
   std::string state = state_;
-  const auto snapshot = std::make_shared<ShaperStatistics>();
-  if (!attachment_) {
-    last_statistics_ = shaper_.statistics(clock_.now());
-  } else if (attachment_->call([snapshot](Shaper& shaper, PacketSink&, Instant now) {
-               *snapshot = shaper.statistics(now);
-             })) {
-    last_statistics_ = *snapshot;
-  } else {
-    state = "the drain thread does not answer; these are its last figures";
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    const auto reading = std::make_shared<ShaperReading>();
+    const bool alone = workers_.size() == 1;
+    if (call(i, [reading, alone](Shaper& shaper, Instant now) {
+          *reading = alone ? ShaperReading{shaper.statistics(now), {}} : reading_of(shaper, now);
+        })) {
+      last_readings_[i] = std::move(*reading);
+    } else {
+      state = "a drain thread does not answer; these are its last figures";
+    }
   }
   const Losses lost = losses();
   const bool open = switch_is_open();
@@ -288,7 +319,7 @@ ShapeStatistics Shape::statistics() {
                          .diverting = diverting() && !open,
                          .state = state,
                          .divert = attachment_ ? attachment_->divert().method() : daemon_.divert,
-                         .shaper = last_statistics_,
+                         .shaper = sum_of(last_readings_),
                          .lost_ring = lost.ring,
                          .lost_device = lost.device,
                          .unshaped = lost.unshaped,
@@ -316,14 +347,13 @@ std::vector<FlowStatistics> Shape::largest_flows(ClassIndex class_index, std::si
     heap.push_back(flow);
     std::push_heap(heap.begin(), heap.end(), larger);
   };
-  while (reading->next) {
-    const auto read_some = [=](Shaper& shaper) {
-      reading->next = shaper.visit_flows(class_index, *reading->next, kFlowRecordsPerCall, keep_if_large);
-    };
-    if (!attachment_) {
-      read_some(shaper_);
-    } else if (!attachment_->call([read_some](Shaper& shaper, PacketSink&, Instant) { read_some(shaper); })) {
-      return {};
+  const auto read_some = [=](Shaper& shaper, Instant) {
+    reading->next = shaper.visit_flows(class_index, *reading->next, kFlowRecordsPerCall, keep_if_large);
+  };
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    reading->next = 0;
+    while (reading->next) {
+      if (!call(i, read_some)) return {};
     }
   }
   std::sort_heap(reading->largest.begin(), reading->largest.end(), larger);

@@ -1,6 +1,7 @@
-// One shaped interface and direction: the shaper with its queues and counters, and what attaches it to the interface.
+// One shaped interface and direction: the shapers of its workers with their queues and counters, and what attaches them
+// to the interface.
 //
-// The shaper lives as long as the shape. The attachment is replaced whenever the interface or something of ours on it
+// The shapers live as long as the shape; each has its part of the memory and of the flow records. The attachment is replaced whenever the interface or something of ours on it
 // has changed under it; in between the host is open and state() says why. Nothing that is queued is lost by that.
 //
 // Main thread. Construction takes no packet; start() diverts; stop() opens the host first, then sends what is queued.
@@ -16,6 +17,7 @@
 #include "attachment.hpp"
 #include "core/classifier.hpp"
 #include "core/shaper.hpp"
+#include "core/shaper_reading.hpp"
 #include "headgate/config.hpp"
 #include "headgate/statistics.hpp"
 #include "linux/netlink.hpp"
@@ -67,7 +69,9 @@ class Shape {
   void attach();
   void drop_queued();
   std::string missing_interface() const;  // empty: all there
-  bool change_taps(std::function<void(PacketTaps& taps)> change);
+  using ShaperRequest = std::function<void(Shaper& shaper, Instant now)>;
+  bool call(std::size_t worker, ShaperRequest request);
+  bool change_taps(const std::function<void(PacketTaps& taps)>& change);
   void remove_closed_taps();
   void try_to_attach();
   void end_attachment(const std::string& reason);
@@ -90,16 +94,15 @@ class Shape {
   const std::uint64_t hash_seed_;
   std::shared_ptr<const Classifier> classifier_;
   MonotonicClock clock_;
-  PacketTaps taps_;  // the drain thread's, like the shaper
-  Shaper shaper_;
+  WorkerStates workers_;                    // the drain threads' while there is an attachment
   std::unique_ptr<Attachment> attachment_;  // none: the host is open
   bool running_ = false;                    // between start() and stop()
   std::string state_ = "not started";
   Losses past_losses_;
   std::uint64_t openings_logged_ = 0;
   bool open_switch_logged_ = false;
-  std::vector<std::shared_ptr<PacketTap>> captures_;  // holds the memory of taps_, so that it is freed here
-  ShaperStatistics last_statistics_;
+  std::vector<std::shared_ptr<PacketTap>> captures_;  // holds the memory of taps, so that it is freed here
+  std::vector<ShaperReading> last_readings_;          // by worker
 };
 
 }  // namespace headgate

@@ -16,6 +16,7 @@
 #include "config/reading.hpp"
 #include "config/shape_rules.hpp"
 #include "config/suggestion.hpp"
+#include "config/worker_count.hpp"
 
 namespace headgate {
 namespace {
@@ -42,6 +43,7 @@ constexpr std::array kOptions = {
     Option{"segmentation", "whole", false, true},
     Option{"capture", "pcap", false, true},
     Option{"precision", "high", false, true},
+    Option{"workers", "2", false, true},
     Option{"overhead", "24", false, true},
     Option{"mpu", "84", false, true},
     Option{"match", "\"udp port 53\"", false, true},
@@ -247,6 +249,7 @@ class CommandLineReader {
       take("segmentation", read_segmentation(value("segmentation"), shape.segmentation));
     if (has("capture")) take("capture", read_capture(value("capture"), shape.capture));
     if (has("precision")) take("precision", read_precision(value("precision"), shape.precision));
+    if (has("workers")) take("workers", read_workers(value("workers"), shape.workers));
     if (has("overhead")) take("overhead", read_overhead(value("overhead"), shape));
     if (has("mpu")) take("mpu", read_mpu(value("mpu"), shape));
     const std::size_t errors_before = result_.errors.size();
@@ -366,6 +369,7 @@ Without a file, one interface with one class:
   --capture METHOD   ring (the default), or pcap where that cannot serve
   --precision HOW    normal (the default), or high: departures exact to some us,
                      for most of a core while packets wait
+  --workers N        pairs of threads that share the flows, 1 to 64 (1)
   --overhead BYTES   what each packet costs beyond its frame, -64 to 256 (0)
   --mpu BYTES        what a packet costs at least, 0 to 256 (0)
 

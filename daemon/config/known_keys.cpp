@@ -16,7 +16,7 @@ constexpr auto kDaemonKeys =
     std::to_array<std::string_view>({"divert", "mark", "memory", "max_flows", "idle", "control"});
 constexpr auto kShapeKeys =
     std::to_array<std::string_view>({"interface", "direction", "forward_to", "qdisc_bypass", "segmentation",
-                                     "capture", "precision", "overhead", "mpu", "class"});
+                                     "capture", "precision", "workers", "overhead", "mpu", "class"});
 constexpr auto kClassKeys =
     std::to_array<std::string_view>({"name", "match", "key", "rate", "burst", "queue", "bypass", "control"});
 

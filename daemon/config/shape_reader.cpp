@@ -13,6 +13,7 @@
 #include "config/names.hpp"
 #include "config/shape_rules.hpp"
 #include "config/table_reader.hpp"
+#include "config/worker_count.hpp"
 
 namespace headgate {
 namespace {
@@ -57,6 +58,8 @@ void read_traffic_handling(const TableReader& reader, ShapeConfig& config) {
     findings.add(reader.place("capture"), "capture", read_capture(*text, config.capture));
   if (const auto text = reader.text("precision", "\"normal\""))
     findings.add(reader.place("precision"), "precision", read_precision(*text, config.precision));
+  if (const auto workers = reader.whole_number("workers", "2"))
+    findings.add(reader.place("workers"), "workers", read_workers(*workers, config.workers));
   if (const auto bytes = reader.whole_number("overhead", "24"))
     findings.add(reader.place("overhead"), "overhead", read_overhead(*bytes, config));
   if (const auto bytes = reader.whole_number("mpu", "84"))

@@ -38,6 +38,11 @@ std::vector<ShapeFinding> settle_shape(ShapeConfig& shape, std::optional<Directi
         {"segmentation", refuse("\"whole\" does not go with capture = \"pcap\", which carries no "
                                 "virtio header: expected \"precise\", or capture = \"ring\"")});
   }
+  if (shape.workers > 1 && shape.capture == CaptureMethod::pcap) {
+    findings.push_back({"workers", refuse(std::to_string(shape.workers) +
+                                          " do not go with capture = \"pcap\", which has one reader: "
+                                          "expected 1, or capture = \"ring\"")});
+  }
   return findings;
 }
 

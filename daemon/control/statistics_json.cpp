@@ -130,6 +130,7 @@ Json to_json(const ShapeStatistics& shape) {
       {"segmentation", to_text(shape.config.segmentation)},
       {"capture", to_text(shape.config.capture)},
       {"precision", to_text(shape.config.precision)},
+      {"workers", shape.config.workers},
       {"overhead", shape.config.overhead},
       {"mpu", shape.config.mpu},
       {"received", to_json(shaper.received)},

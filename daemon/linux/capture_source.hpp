@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "headgate/config.hpp"
 #include "pipeline/packet_io.hpp"
@@ -21,7 +22,9 @@ struct CaptureOptions {
   bool virtio_header = false;  // the ring only
 };
 
-// Captures what arrives at the device. Throws std::system_error or std::runtime_error.
-std::unique_ptr<CaptureSource> open_capture(CaptureMethod method, const CaptureOptions& options);
+// Captures what arrives at the device, by `count` sources that share it (see PacketRing::share_packets()), each with its
+// part of the slots. Libpcap: one source, no more. Throws std::system_error or std::runtime_error.
+std::vector<std::unique_ptr<CaptureSource>> open_captures(CaptureMethod method, const CaptureOptions& options,
+                                                          std::size_t count);
 
 }  // namespace headgate

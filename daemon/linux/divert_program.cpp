@@ -91,8 +91,9 @@ void DivertProgram::reset(Instant now) {
   const std::uint64_t since = unread_since.load(std::memory_order_relaxed);
   // Only where needed: a store takes the cache line away from the processor that diverts.
   if (since == 0) return;
-  note_opening(now.time_since_epoch() - Duration(static_cast<Duration::rep>(since)));
-  unread_since.store(0, std::memory_order_relaxed);
+  // Of several threads one finds what stood there.
+  const std::uint64_t ended = unread_since.exchange(0, std::memory_order_relaxed);
+  if (ended != 0) note_opening(now.time_since_epoch() - Duration(static_cast<Duration::rep>(ended)));
 }
 
 void DivertProgram::arm() {
@@ -103,7 +104,7 @@ void DivertProgram::arm() {
 void DivertProgram::note_opening(Duration unread) {
   const Duration patience(static_cast<Duration::rep>(skeleton_->rodata->patience_ns));
   const std::uint64_t passed = passed_unshaped();
-  if (unread <= patience || passed == std::exchange(passed_at_reset_, passed)) return;
+  if (unread <= patience || passed == passed_at_reset_.exchange(passed, std::memory_order_relaxed)) return;
   openings_.fetch_add(1, std::memory_order_relaxed);
   open_time_.fetch_add((unread - patience).count(), std::memory_order_relaxed);
 }

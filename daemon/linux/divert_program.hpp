@@ -51,7 +51,7 @@ class DivertProgram {
  private:
   void note_opening(Duration unread);
 
-  std::uint64_t passed_at_reset_ = 0;
+  std::atomic<std::uint64_t> passed_at_reset_{0};
   std::atomic<std::uint64_t> openings_{0};
   std::atomic<Duration::rep> open_time_{0};
   divert_bpf* skeleton_;

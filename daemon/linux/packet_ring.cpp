@@ -1,6 +1,7 @@
 #include "linux/packet_ring.hpp"
 
 #include <arpa/inet.h>
+#include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <poll.h>
@@ -35,6 +36,13 @@ constexpr unsigned kLargestPacket = 65'535;  // the kernel cuts a super-packet t
 // second.
 constexpr Duration kShortestNap = std::chrono::microseconds(20);
 constexpr Duration kLongestNap = std::chrono::milliseconds(1);
+
+// In a slot's status: received but not given back. Neither of the two who look at it knows this bit: to the kernel a slot
+// is taken that is not TP_STATUS_KERNEL, to receive() one is new that has TP_STATUS_USER.
+constexpr std::uint32_t kTaken = 1U << 16;
+
+// PACKET_FANOUT_FLAG_IGNORE_OUTGOING of Linux 5.10, which older headers lack.
+constexpr int kFanoutIgnoresOutgoing = 0x4000;
 
 constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -128,6 +136,7 @@ struct PacketRing::State {
       : layout(ring_layout(options)),
         slots_per_block(layout.tp_block_size / layout.tp_frame_size),
         prefix_bytes(options.virtio_header ? sizeof(VirtioHeader) : 0),
+        several_consumers(options.several_consumers),
         socket(open_ring_socket(layout, options.virtio_header)),
         event(check_system_call("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
     void* mapped = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, socket.get(), 0);
@@ -155,6 +164,7 @@ struct PacketRing::State {
 
   // More must not be looked at: those slots hold frames that were received but not given back.
   std::uint64_t receivable() {
+    if (several_consumers) return layout.tp_frame_nr;  // a mark tells each of them
     if (received - given_back_seen == layout.tp_frame_nr)
       given_back_seen = given_back.load(std::memory_order_acquire);
     return layout.tp_frame_nr - (received - given_back_seen);
@@ -164,6 +174,8 @@ struct PacketRing::State {
     return receivable() == 0 ||
            (status_of(header(next)).load(std::memory_order_relaxed) & TP_STATUS_USER) == 0;
   }
+
+  void join_fanout(std::uint16_t group, int flags);
 
   bool take_interrupt() const {
     std::uint64_t interrupts = 0;
@@ -176,14 +188,15 @@ struct PacketRing::State {
   tpacket_req layout;
   std::uint32_t slots_per_block;
   std::uint8_t prefix_bytes;
+  bool several_consumers;
   FileDescriptor socket;
   FileDescriptor event;  // written by interrupt()
   std::byte* memory = nullptr;
 
-  // Capture thread.
-  std::uint32_t next = 0;             // slot that receive() looks at next
-  std::uint64_t received = 0;         // frames
-  std::uint64_t given_back_seen = 0;  // `given_back` as last looked at
+  // Capture thread writes; `next` is read by any.
+  std::atomic<std::uint32_t> next{0};  // slot that receive() looks at next
+  std::uint64_t received = 0;          // frames
+  std::uint64_t given_back_seen = 0;   // `given_back` as last looked at
   bool gone = false;
 
   // Drain thread writes.
@@ -212,14 +225,17 @@ PacketRing::~PacketRing() = default;
 std::size_t PacketRing::receive(std::span<CapturedFrame> out) {
   const std::size_t limit = std::min<std::uint64_t>(out.size(), state_->receivable());
   std::size_t count = 0;
+  std::uint32_t next = state_->next.load(std::memory_order_relaxed);
   for (; count < limit; ++count) {
-    tpacket2_hdr& header = state_->header(state_->next);
+    tpacket2_hdr& header = state_->header(next);
     // Acquires what the kernel wrote to the slot before it set the status.
     const std::uint32_t status = status_of(header).load(std::memory_order_acquire);
     if ((status & TP_STATUS_USER) == 0) break;
-    out[count] = describe(header, status, state_->next, state_->prefix_bytes);
-    state_->next = state_->next + 1 == state_->layout.tp_frame_nr ? 0 : state_->next + 1;
+    out[count] = describe(header, status, next, state_->prefix_bytes);
+    if (state_->several_consumers) status_of(header).store(kTaken, std::memory_order_relaxed);
+    next = next + 1 == state_->layout.tp_frame_nr ? 0 : next + 1;
   }
+  state_->next.store(next, std::memory_order_relaxed);
   state_->received += count;
   return count;
 }
@@ -228,6 +244,7 @@ void PacketRing::give_back(std::span<const std::uint32_t> slots) {
   // Releases what was read from the slot before the kernel may write to it again.
   for (const std::uint32_t slot : slots)
     status_of(state_->header(slot)).store(TP_STATUS_KERNEL, std::memory_order_release);
+  if (state_->several_consumers) return;
   state_->given_back.store(state_->given_back.load(std::memory_order_relaxed) + slots.size(),
                            std::memory_order_release);
 }
@@ -273,6 +290,37 @@ std::size_t PacketRing::slots() const {
 
 bool PacketRing::empty() const {
   return state_->empty();
+}
+
+bool PacketRing::waiting() const {
+  const std::uint32_t next = state_->next.load(std::memory_order_relaxed);
+  return (status_of(state_->header(next)).load(std::memory_order_relaxed) & TP_STATUS_USER) != 0;
+}
+
+// PACKET_IGNORE_OUTGOING is a socket's own, the group needs a flag for it. Kernels before 5.10 do not know that, and pay
+// no heed to it: so a filter says the same.
+void PacketRing::State::join_fanout(std::uint16_t group, int flags) {
+  std::array<sock_filter, 4> code{
+      {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(SKF_AD_OFF + SKF_AD_PKTTYPE)),
+       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 1), BPF_STMT(BPF_RET | BPF_K, 0),
+       BPF_STMT(BPF_RET | BPF_K, 0xffff'ffff)}};
+  const sock_fprog filter{.len = code.size(), .filter = code.data()};
+  check_system_call("filter outgoing packets",
+                    setsockopt(socket.get(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter));
+  const int how = PACKET_FANOUT_HASH | kFanoutIgnoresOutgoing | flags;
+  set_option(socket, PACKET_FANOUT, group | how << 16, "share packets among rings");
+}
+
+void PacketRing::share_packets() {
+  state_->join_fanout(0, PACKET_FANOUT_FLAG_UNIQUEID);
+}
+
+void PacketRing::share_packets_of(const PacketRing& first) {
+  int group = 0;
+  socklen_t length = sizeof group;
+  check_system_call("ask for the group of rings",
+                    getsockopt(first.state_->socket.get(), SOL_PACKET, PACKET_FANOUT, &group, &length));
+  state_->join_fanout(static_cast<std::uint16_t>(group), 0);
 }
 
 std::uint64_t PacketRing::lost() const {

@@ -3,6 +3,9 @@
 // A slot holds one frame of the interface's MTU, with room for two VLAN tags; a longer frame arrives clipped. With virtio
 // headers it holds any TCP super-packet, and each frame comes with its struct virtio_net_hdr right in front of it
 // (CapturedFrame::prefix_bytes), which counts the tag that the kernel stripped as part of the frame.
+// Several rings on one device may share its packets (share_packets()): the kernel then gives each packet to one of them,
+// by a hash of addresses, protocol and ports, so that what belongs together comes by one ring, in order. Fragments go by
+// addresses and protocol alone, all of them, the first too.
 // When all slots are taken the kernel drops what comes and counts it (lost()). The ring survives its device
 // being down; when the device is deleted, wait() throws.
 #pragma once
@@ -20,6 +23,9 @@ struct PacketRingOptions {
   unsigned slots =
       16'384;  // rounded up to fill whole blocks of memory; fewer where they would need over kMaxRingBytes
   bool virtio_header = false;
+
+  // More than one thread gives slots back, so they return in no order. Costs a mark in each slot that is received.
+  bool several_consumers = false;
 };
 
 inline constexpr std::size_t kMaxRingBytes = 64 * 1024 * 1024;
@@ -34,6 +40,12 @@ class PacketRing : public CaptureSource {
   void interrupt() override;
   void give_back(std::span<const std::uint32_t> slots) override;
   std::size_t slots() const override;
+
+  bool waiting() const override;
+
+  // Before packets arrive that matter: a ring that is to share them starts or joins the group of the first.
+  void share_packets();                            // throws std::system_error
+  void share_packets_of(const PacketRing& first);  // likewise
 
   bool empty() const;  // capture thread: no frame waits to be received
 

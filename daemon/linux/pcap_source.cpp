@@ -203,6 +203,11 @@ void PcapSource::interrupt() {
   [[maybe_unused]] const ssize_t written = write(state_->event.get(), &one, sizeof one);
 }
 
+bool PcapSource::waiting() const {
+  pollfd descriptor{.fd = state_->descriptor, .events = POLLIN, .revents = 0};
+  return poll(&descriptor, 1, 0) > 0 && (descriptor.revents & POLLIN) != 0;
+}
+
 std::size_t PcapSource::slots() const {
   return state_->slots;
 }

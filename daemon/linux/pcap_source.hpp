@@ -33,6 +33,7 @@ class PcapSource : public CaptureSource {
   void wait(std::optional<Duration> timeout) override;
   void interrupt() override;
   void give_back(std::span<const std::uint32_t> slots) override;
+  bool waiting() const override;
   std::size_t slots() const override;
   std::uint64_t lost() const override;
 

@@ -9,7 +9,7 @@
 // The wire of an inline divert is laid by construction, taken over if there is one, and lasts until the divert's
 // destruction after an attach(), unless it is to be kept: it survives the death of this process.
 //
-// Main thread, except reset() (capture thread) and unread_for() and unshaped() (any).
+// Main thread, except reset() (any capture thread) and unread_for() and unshaped() (any).
 #pragma once
 
 #include <cstdint>

@@ -1,28 +1,28 @@
 #include "pipeline/capture_loop.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
+#include "pipeline/drain_choice.hpp"
 #include "pipeline/wire_charge.hpp"
 
 namespace headgate {
 
 namespace {
-// While the drain thread is unhealthy the switch may be open and no frame may come: look again this often.
+// While some thread does not get on the switch may be open and no frame may come: look again this often.
 constexpr Duration kUnhealthyRecheck = std::chrono::milliseconds(100);
 }  // namespace
 
-CaptureLoop::CaptureLoop(PacketSource& source, HandOff& hand_off, Waiter& drain_waiter,
-                         DeadManSwitch& dead_man_switch, const DrainHealth& drain_health, Clock& clock,
-                         std::shared_ptr<const Classifier> classifier)
-    : source_(source),
-      hand_off_(hand_off),
-      drain_waiter_(drain_waiter),
-      dead_man_switch_(dead_man_switch),
-      drain_health_(drain_health),
-      clock_(clock),
-      classifier_(std::move(classifier)),
-      progress_time_(clock.now()) {}
+CaptureLoop::CaptureLoop(PacketSource& source, const std::vector<CaptureOutput>& outputs,
+                         PipelineWatch& watch, Clock& clock, std::shared_ptr<const Classifier> classifier,
+                         std::size_t worker)
+    : source_(source), watch_(watch), clock_(clock), classifier_(std::move(classifier)), worker_(worker) {
+  for (const CaptureOutput& output : outputs) {
+    outputs_.push_back(
+        {.hand_off = &output.hand_off, .drain_waiter = &output.drain_waiter, .moved_at = clock.now()});
+  }
+}
 
 void CaptureLoop::run() {
   try {
@@ -32,8 +32,7 @@ void CaptureLoop::run() {
     hand_over(HandOffEntry::Kind::end, nullptr);
     throw;
   }
-  while (read_batch() > 0) {
-  }
+  read_what_is_left();
   adopt_reconfiguration();
   hand_over(HandOffEntry::Kind::end, nullptr);
 }
@@ -47,7 +46,7 @@ void CaptureLoop::read_until_stopped() {
       busy = count >= kBusyBatch;
       continue;
     }
-    if (std::exchange(busy, false)) {
+    if (std::exchange(busy, false) || blocked_) {
       clock_.sleep(kNap);
       continue;
     }
@@ -55,65 +54,101 @@ void CaptureLoop::read_until_stopped() {
   }
 }
 
+void CaptureLoop::read_what_is_left() {
+  while (read_batch() > 0 || blocked_) {
+    if (blocked_) clock_.sleep(kNap);
+  }
+}
+
 std::size_t CaptureLoop::read_batch() {
   std::array<CapturedFrame, kBatch> frames;
-  const std::size_t count = source_.receive(frames);
+  const std::size_t limit = room();
+  blocked_ = limit == 0;
+  const std::size_t count = source_.receive(std::span(frames).first(limit));
   const Instant now = clock_.now();
-  note_drain_progress(now);
-  if (count > 0) {
-    for (std::size_t i = 0; i < count; ++i) hand_over(frames[i], now);
-    hand_off_.publish();
-    drain_waiter_.wake();
-  }
-  reset_withheld_ = !drain_healthy(now);
-  // Not `now`: this process may have been stopped since, which the switch is to notice.
-  if (!reset_withheld_) dead_man_switch_.reset(clock_.now());
+  watch_.note_look(worker_, now, drains_take(now));
+  for (std::size_t i = 0; i < count; ++i) hand_over(frames[i], now);
+  if (count > 0) publish();
+  if (count >= kBusyBatch && watch_.may_look_later(worker_, now)) return count;
+  reset_withheld_ = !watch_.reset(worker_, now, clock_);
   return count;
 }
 
+// Frames of one batch may all go to the same drain thread.
+std::size_t CaptureLoop::room() const {
+  std::size_t least = kBatch + kReservedEntries;
+  for (const Output& output : outputs_) least = std::min(least, output.hand_off->room(least));
+  return least - std::min(least, kReservedEntries);
+}
+
 void CaptureLoop::hand_over(const CapturedFrame& captured, Instant now) {
-  HandOffEntry* entry = hand_off_.stage();
-  if (entry == nullptr) std::terminate();  // more frames out than the source has slots
+  if (outputs_.size() == 1) return fill(stage(outputs_.front()), captured, now);
+  HandOffEntry entry;
+  fill(entry, captured, now);
+  stage(output_of(entry.packet)) = entry;
+}
+
+HandOffEntry& CaptureLoop::stage(Output& output) {
+  HandOffEntry* entry = output.hand_off->stage();
+  if (entry == nullptr) std::terminate();  // room() said otherwise
+  output.staged = true;
+  return *entry;
+}
+
+void CaptureLoop::fill(HandOffEntry& entry, const CapturedFrame& captured, Instant now) const {
   const Count charge = wire_charge(captured);
-  entry->kind = HandOffEntry::Kind::packet;
-  entry->slot = captured.slot;
-  entry->clipped = captured.frame.size() < captured.wire_length;
-  entry->packet = ArrivingPacket{.frame = captured.frame,
-                                 .arrival = now,
-                                 .charged_bytes = static_cast<std::uint32_t>(charge.bytes),
-                                 .charged_packets = static_cast<std::uint16_t>(charge.packets),
-                                 .vlan_tpid = captured.vlan_tpid,
-                                 .vlan_tci = captured.vlan_tci,
-                                 .prefix_bytes = captured.prefix_bytes};
-  classifier_->classify(entry->packet);
+  entry.kind = HandOffEntry::Kind::packet;
+  entry.slot = captured.slot;
+  entry.clipped = captured.frame.size() < captured.wire_length;
+  entry.packet = ArrivingPacket{.frame = captured.frame,
+                                .arrival = now,
+                                .charged_bytes = static_cast<std::uint32_t>(charge.bytes),
+                                .charged_packets = static_cast<std::uint16_t>(charge.packets),
+                                .vlan_tpid = captured.vlan_tpid,
+                                .vlan_tci = captured.vlan_tci,
+                                .prefix_bytes = captured.prefix_bytes};
+  classifier_->classify(entry.packet);
+}
+
+CaptureLoop::Output& CaptureLoop::output_of(const ArrivingPacket& packet) {
+  if (classifier_->unshaped(packet.class_index)) return outputs_[worker_];
+  return outputs_[drain_of(packet.flow_hash, outputs_.size())];
+}
+
+void CaptureLoop::publish() {
+  for (Output& output : outputs_) {
+    if (!std::exchange(output.staged, false)) continue;
+    output.hand_off->publish();
+    output.drain_waiter->wake();
+  }
 }
 
 void CaptureLoop::hand_over(HandOffEntry::Kind kind, Reconfiguration* reconfiguration) {
-  HandOffEntry* entry = hand_off_.stage();
-  if (entry == nullptr) std::terminate();
-  *entry = HandOffEntry{.kind = kind, .reconfiguration = reconfiguration};
-  hand_off_.publish();
-  drain_waiter_.wake();
+  for (Output& output : outputs_) {
+    stage(output) = HandOffEntry{.kind = kind, .reconfiguration = reconfiguration};
+  }
+  publish();
 }
 
 void CaptureLoop::adopt_reconfiguration() {
   if (pending_.load(std::memory_order_relaxed) == nullptr) return;
   Reconfiguration* reconfiguration = pending_.exchange(nullptr, std::memory_order_acq_rel);
-  classifier_ = reconfiguration->classifier;
+  classifier_ = reconfiguration->classifier();
   hand_over(HandOffEntry::Kind::reconfiguration, reconfiguration);
 }
 
-void CaptureLoop::note_drain_progress(Instant now) {
-  const std::size_t consumed = hand_off_.consumed();
-  if (consumed == progress_consumed_ && consumed != hand_off_.published()) return;
-  progress_consumed_ = consumed;
-  progress_time_ = now;
-}
-
-// Unhealthy: a due packet has been unsent, or handed-over entries have lain untouched, for
-// DrainHealth::kPatience.
-bool CaptureLoop::drain_healthy(Instant now) const {
-  return now - progress_time_ <= DrainHealth::kPatience && !drain_health_.overdue(now);
+// No drain thread has left what it got from here untouched for DrainHealth::kPatience.
+bool CaptureLoop::drains_take(Instant now) {
+  bool all = true;
+  for (Output& output : outputs_) {
+    const std::size_t consumed = output.hand_off->consumed();
+    if (consumed != output.consumed || consumed == output.hand_off->published()) {
+      output.consumed = consumed;
+      output.moved_at = now;
+    }
+    all = all && now - output.moved_at <= DrainHealth::kPatience;
+  }
+  return all;
 }
 
 void CaptureLoop::stop() {

@@ -1,23 +1,35 @@
-// The capture thread: reads frames, classifies them, hands them to the drain thread, and tells the dead-man
-// switch that somebody reads. It owns no packet: a frame stays in its capture slot until the drain thread
+// The capture thread: reads frames, classifies them, hands each to the drain thread that its flow belongs to, and tells
+// the dead-man switch that somebody reads. It owns no packet: a frame stays in its capture slot until the drain thread
 // gives the slot back.
+//
+// Of several workers each has a capture thread, which hands over to all drain threads. A frame that is not shaped goes to
+// the one of its own number: what comes by one ring then leaves in order.
 //
 // run() on the capture thread; everything else from any thread.
 #pragma once
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "pipeline/hand_off.hpp"
 #include "pipeline/packet_io.hpp"
+#include "pipeline/pipeline_watch.hpp"
 #include "pipeline/waiter.hpp"
 
 namespace headgate {
 
+// The way to one drain thread.
+struct CaptureOutput {
+  HandOff& hand_off;
+  Waiter& drain_waiter;
+};
+
 class CaptureLoop {
  public:
-  CaptureLoop(PacketSource& source, HandOff& hand_off, Waiter& drain_waiter, DeadManSwitch& dead_man_switch,
-              const DrainHealth& drain_health, Clock& clock, std::shared_ptr<const Classifier> classifier);
+  // `outputs`: to every drain thread of the shape, by number. `worker`: the number of this one.
+  CaptureLoop(PacketSource& source, const std::vector<CaptureOutput>& outputs, PipelineWatch& watch,
+              Clock& clock, std::shared_ptr<const Classifier> classifier, std::size_t worker = 0);
 
   // Until stop(); then reads what is still in the source, hands over an `end` and returns. Throws what
   // PacketSource::wait() throws, after handing over the `end`.
@@ -30,33 +42,47 @@ class CaptureLoop {
   // Under load, an empty ring is looked at again after this nap instead of sleeping in poll for every packet.
   static constexpr Duration kNap = std::chrono::microseconds(50);
 
+  // Room that packets leave in each hand-off ring for what must always get through.
+  static constexpr std::size_t kReservedEntries = 16;
+
  private:
   static constexpr std::size_t kBatch = 64;
   // Frames in one reading from which on the next empty look naps: below, a packet's delay counts more than
   // the poll.
   static constexpr std::size_t kBusyBatch = 8;
 
+  struct Output {
+    HandOff* hand_off;
+    Waiter* drain_waiter;
+    std::size_t consumed = 0;  // consumed() when the drain thread last moved
+    Instant moved_at{};
+    bool staged = false;  // something of the present batch
+  };
+
   void read_until_stopped();
+  void read_what_is_left();
   std::size_t read_batch();
+  std::size_t room() const;
   void hand_over(const CapturedFrame& frame, Instant now);
+  void fill(HandOffEntry& entry, const CapturedFrame& frame, Instant now) const;
+  static HandOffEntry& stage(Output& output);
+  Output& output_of(const ArrivingPacket& packet);
+  void publish();
   void hand_over(HandOffEntry::Kind kind, Reconfiguration* reconfiguration);
   void adopt_reconfiguration();
-  void note_drain_progress(Instant now);
-  bool drain_healthy(Instant now) const;
+  bool drains_take(Instant now);
 
   PacketSource& source_;
-  HandOff& hand_off_;
-  Waiter& drain_waiter_;
-  DeadManSwitch& dead_man_switch_;
-  const DrainHealth& drain_health_;
+  PipelineWatch& watch_;
   Clock& clock_;
   std::shared_ptr<const Classifier> classifier_;
+  const std::size_t worker_;
+  std::vector<Output> outputs_;
 
   std::atomic<bool> stopping_{false};
   std::atomic<Reconfiguration*> pending_{nullptr};
-  bool reset_withheld_ = false;        // the drain thread was unhealthy at the last look
-  std::size_t progress_consumed_ = 0;  // consumed() when the drain thread last moved
-  Instant progress_time_{};
+  bool reset_withheld_ = false;  // some thread did not get on at the last look
+  bool blocked_ = false;         // some hand-off ring had no room at the last look
 };
 
 }  // namespace headgate

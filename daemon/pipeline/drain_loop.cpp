@@ -6,25 +6,28 @@
 
 namespace headgate {
 
-DrainLoop::DrainLoop(HandOff& hand_off, PacketSource& source, PacketSink& sink, Waiter& waiter, Clock& clock,
-                     Shaper& shaper, std::shared_ptr<const Classifier> classifier)
-    : hand_off_(hand_off),
-      source_(source),
+DrainLoop::DrainLoop(const std::vector<DrainInput>& inputs, PacketSink& sink, Waiter& waiter, Clock& clock,
+                     Shaper& shaper, std::shared_ptr<const Classifier> classifier, std::size_t worker)
+    : worker_(worker),
       sink_(sink),
       waiter_(waiter),
       clock_(clock),
       shaper_(shaper),
       classifier_(std::move(classifier)),
-      parts_(kBatch * kMaxFrameParts + 3 * kBatch) {}
+      parts_(kBatch * kMaxFrameParts + 3 * kBatch) {
+  for (const DrainInput& input : inputs)
+    inputs_.push_back({.hand_off = &input.hand_off, .source = &input.source});
+}
 
 void DrainLoop::run() {
-  while (!end_seen_) {
+  while (!all_ended()) {
     if (has_requests_.load(std::memory_order_relaxed)) run_requests();
+    if (reconfiguration_ != nullptr) go_on_with_reconfiguration();
     const bool took = take_hand_overs();
     due_count_ = shaper_.release(clock_.now(), due_);
     const bool sends = unshaped_count_ + due_count_ > 0;
     if (sends) send_staged();
-    if (slot_count_ > 0) source_.give_back({slots_.data(), std::exchange(slot_count_, 0)});
+    if (slot_count_ > 0) give_back_slots();
     const std::optional<Instant> next = shaper_.next_release();
     publish_next_due(next);
     if (!took && !sends) sleep_until(next);
@@ -35,23 +38,38 @@ void DrainLoop::run() {
   run_requests();
 }
 
-// Admits one batch of hand-overs. Frames that go on unshaped are staged, and the slots of all are noted to
-// give back.
+bool DrainLoop::all_ended() const {
+  return std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.ended; });
+}
+
+// Admits one batch of hand-overs, of all inputs together. Frames that go on unshaped are staged, and the slots of all are
+// noted to give back.
 bool DrainLoop::take_hand_overs() {
-  const std::span<HandOffEntry> entries = hand_off_.peek(kBatch);
-  if (entries.empty()) return false;
   arriving_count_ = 0;
+  bool took = false;
+  for (std::size_t i = 0, at = first_input_; i < inputs_.size(); ++i) {
+    took = take_from(inputs_[at]) || took;
+    at = at + 1 == inputs_.size() ? 0 : at + 1;
+  }
+  first_input_ = first_input_ + 1 == inputs_.size() ? 0 : first_input_ + 1;
+  if (arriving_count_ > 0) shaper_.admit({arriving_.data(), arriving_count_}, clock_.now());
+  return took;
+}
+
+bool DrainLoop::take_from(Input& input) {
+  if (input.stands || input.ended) return false;
+  const std::span<HandOffEntry> entries = input.hand_off->peek(kBatch - slot_count_);
+  if (entries.empty()) return false;
+  input.first_slot = slot_count_;
   std::size_t taken = 0;
   for (HandOffEntry& entry : entries) {
+    ++taken;
     if (entry.kind != HandOffEntry::Kind::packet) {
       // What was classified before this entry is admitted before it takes effect.
-      if (taken > 0) break;
-      if (entry.kind == HandOffEntry::Kind::reconfiguration) put_in_force(*entry.reconfiguration);
-      if (entry.kind == HandOffEntry::Kind::end) end_seen_ = true;
-      ++taken;
+      if (entry.kind == HandOffEntry::Kind::reconfiguration) reconfiguration_ = entry.reconfiguration;
+      (entry.kind == HandOffEntry::Kind::end ? input.ended : input.stands) = true;
       break;
     }
-    ++taken;
     slots_[slot_count_++] = entry.slot;
     const ArrivingPacket& packet = entry.packet;
     if (taps_ != nullptr) tap_arrival(entry);
@@ -64,9 +82,17 @@ bool DrainLoop::take_hand_overs() {
       arriving_[arriving_count_++] = packet;
     }
   }
-  if (arriving_count_ > 0) shaper_.admit({arriving_.data(), arriving_count_}, clock_.now());
-  hand_off_.consume(taken);
+  input.slot_count = slot_count_ - input.first_slot;
+  input.hand_off->consume(taken);
   return true;
+}
+
+void DrainLoop::give_back_slots() {
+  for (Input& input : inputs_) {
+    if (input.slot_count == 0) continue;
+    input.source->give_back({&slots_[input.first_slot], std::exchange(input.slot_count, 0)});
+  }
+  slot_count_ = 0;
 }
 
 void DrainLoop::observe(PacketTaps* taps) {
@@ -80,17 +106,50 @@ void DrainLoop::tap_arrival(const HandOffEntry& entry) {
   if (entry.clipped) taps_->clipped(entry.packet);
 }
 
-void DrainLoop::put_in_force(Reconfiguration& reconfiguration) {
-  try {
-    const std::shared_ptr<const Classifier>& next = reconfiguration.classifier;
-    if (taps_ != nullptr) taps_->reconfigure(next->classes());
-    shaper_.reconfigure(
-        next->classes(), [&next](ArrivingPacket& packet) { next->classify(packet); }, clock_.now());
-    classifier_ = next;
-    reconfiguration.done.set_value();
-  } catch (...) {
-    reconfiguration.done.set_exception(std::current_exception());
+// Of a capture thread that has ended nothing more comes.
+bool DrainLoop::every_input_stands() const {
+  return std::all_of(inputs_.begin(), inputs_.end(),
+                     [](const Input& input) { return input.stands || input.ended; });
+}
+
+bool DrainLoop::reconfiguration_can_go_on() const {
+  if (reconfiguration_ == nullptr) return false;
+  return waits_for_ ? reconfiguration_->all_ended(*waits_for_) : every_input_stands();
+}
+
+void DrainLoop::go_on_with_reconfiguration() {
+  using Step = Reconfiguration::Step;
+  Reconfiguration& reconfiguration = *reconfiguration_;
+  if (!waits_for_ && every_input_stands()) {
+    waits_for_ = Step::stand;
+    reconfiguration.end(Step::stand);
   }
+  if (waits_for_ == Step::stand && reconfiguration.all_ended(Step::stand)) {
+    put_in_force(reconfiguration);
+    waits_for_ = Step::put_in_force;
+    reconfiguration.end(Step::put_in_force);
+  }
+  if (waits_for_ == Step::put_in_force && reconfiguration.all_ended(Step::put_in_force)) {
+    reconfiguration.take_in(worker_, shaper_, clock_.now());
+    for (Input& input : inputs_) input.stands = false;
+    waits_for_.reset();
+    reconfiguration_ = nullptr;
+    reconfiguration.end(Step::take_in);
+  }
+}
+
+void DrainLoop::put_in_force(Reconfiguration& reconfiguration) {
+  const std::shared_ptr<const Classifier>& next = reconfiguration.classifier();
+  if (taps_ != nullptr) taps_->reconfigure(next->classes());
+  const Instant now = clock_.now();
+  if (!reconfiguration.put_in_force(worker_, shaper_, now)) return;
+  classifier_ = next;
+  // What is not shaped any more is due: other threads may be sending what comes behind it.
+  if (inputs_.size() > 1) send_due(now);
+}
+
+void DrainLoop::send_due(Instant now) {
+  while ((due_count_ = shaper_.release(now, due_)) > 0) send_staged();
 }
 
 // The frame is sent from its capture slot; a stripped tag goes back between the MAC addresses and the rest.
@@ -188,11 +247,17 @@ void DrainLoop::publish_next_due(std::optional<Instant> next) {
 // through.
 void DrainLoop::sleep_until(std::optional<Instant> next) {
   waiter_.prepare();
-  if (!hand_off_.empty() || has_requests_.load(std::memory_order_seq_cst)) {
+  if (has_hand_overs() || reconfiguration_can_go_on() || has_requests_.load(std::memory_order_seq_cst)) {
     waiter_.cancel();
     return;
   }
   waiter_.wait(next);
+}
+
+bool DrainLoop::has_hand_overs() const {
+  return std::any_of(inputs_.begin(), inputs_.end(), [](const Input& input) {
+    return !input.stands && !input.ended && !input.hand_off->empty();
+  });
 }
 
 void DrainLoop::send_rest() {

@@ -2,6 +2,9 @@
 // packet is due, a hand-over or a request. It alone owns the shaper, so nothing on a packet's way takes a
 // lock.
 //
+// Of several workers each has a drain thread with a shaper of its own, which holds the flows that drain_of() gives it,
+// and takes what the capture threads of all hand it.
+//
 // run() on the drain thread; everything else from any thread.
 #pragma once
 
@@ -21,12 +24,19 @@
 
 namespace headgate {
 
+// The way from one capture thread, and its source, which gets the slots back.
+struct DrainInput {
+  HandOff& hand_off;
+  PacketSource& source;
+};
+
 class DrainLoop {
  public:
-  DrainLoop(HandOff& hand_off, PacketSource& source, PacketSink& sink, Waiter& waiter, Clock& clock,
-            Shaper& shaper, std::shared_ptr<const Classifier> classifier);
+  // `inputs`: from every capture thread of the shape. `worker`: the number of this one.
+  DrainLoop(const std::vector<DrainInput>& inputs, PacketSink& sink, Waiter& waiter, Clock& clock,
+            Shaper& shaper, std::shared_ptr<const Classifier> classifier, std::size_t worker = 0);
 
-  // Until the capture thread's `end`. What is queued then stays in the shaper, or after send_rest_at_end(true) is sent,
+  // Until the `end` of every capture thread. What is queued then stays in the shaper, or after send_rest_at_end(true) is sent,
   // unpaced, for at most kStopTime, and the rest counted as dropped (stop).
   void run();
 
@@ -54,10 +64,26 @@ class DrainLoop {
     std::promise<bool> done;  // false: the loop had ended
   };
 
+  struct Input {
+    HandOff* hand_off;
+    PacketSource* source;
+    std::size_t first_slot = 0;  // of the present batch, in slots_
+    std::size_t slot_count = 0;
+    bool stands = false;  // nothing is taken from it: the reconfiguration was met there
+    bool ended = false;
+  };
+
   bool take_hand_overs();
+  bool take_from(Input& input);
+  bool has_hand_overs() const;
+  bool all_ended() const;
+  void give_back_slots();
+  void go_on_with_reconfiguration();
+  bool reconfiguration_can_go_on() const;
+  bool every_input_stands() const;
   void put_in_force(Reconfiguration& reconfiguration);
+  void send_due(Instant now);
   void stage_unshaped(const HandOffEntry& entry);
-  void stage_due(std::size_t count);
   void send_staged();
   void count_unshaped_results();
   void tap_arrival(const HandOffEntry& entry);
@@ -71,8 +97,9 @@ class DrainLoop {
   void sleep_until(std::optional<Instant> next);
   void send_rest();
 
-  HandOff& hand_off_;
-  PacketSource& source_;
+  std::vector<Input> inputs_;
+  std::size_t first_input_ = 0;  // the one that the next batch begins with
+  const std::size_t worker_;
   PacketSink& sink_;
   Waiter& waiter_;
   Clock& clock_;
@@ -80,7 +107,9 @@ class DrainLoop {
   std::shared_ptr<const Classifier> classifier_;
   PacketTaps* taps_ = nullptr;  // null: no capture runs
   DrainHealth health_;
-  bool end_seen_ = false;
+  Reconfiguration* reconfiguration_ = nullptr;  // met in some input and not ended
+  std::optional<Reconfiguration::Step>
+      waits_for_;  // the step that this thread has ended and others may not have
   std::atomic<bool> send_rest_at_end_{false};
   std::atomic<bool> ended_{false};
 

@@ -3,25 +3,14 @@
 
 #include <atomic>
 #include <cstdint>
-#include <future>
 #include <limits>
-#include <memory>
-#include <vector>
 
-#include "core/classifier.hpp"
 #include "headgate/clock.hpp"
 #include "headgate/packet.hpp"
 #include "pipeline/hand_off_ring.hpp"
+#include "pipeline/reconfiguration.hpp"
 
 namespace headgate {
-
-// New classes on their way through both threads: the capture thread classifies by them from the next frame
-// on, and the drain thread puts them in force when it meets this entry behind the last frame classified by
-// the old ones.
-struct Reconfiguration {
-  std::shared_ptr<const Classifier> classifier;
-  std::promise<void> done;  // set by the drain thread; holds the exception when memory ran out
-};
 
 struct HandOffEntry {
   enum class Kind : std::uint8_t { packet, reconfiguration, end };

@@ -2,7 +2,7 @@
 //
 // Entries are written and read in place. The producer may stage several and publish them at once; the
 // consumer looks at a run of them and consumes the run at once: two shared cache lines change hands per
-// batch, not per packet. The capacity covers all capture slots, so a correct pipeline never finds it full.
+// batch, not per packet. A producer that may find it full asks for room first.
 #pragma once
 
 #include <algorithm>
@@ -27,6 +27,12 @@ class HandOffRing {
       if (staged_ - known_consumed_ == entries_.size()) return nullptr;
     }
     return &entries_[staged_++ & mask_];
+  }
+  // Producer. For how many more entries there is room, judged exactly only when it is less than `wanted`.
+  std::size_t room(std::size_t wanted) {
+    if (entries_.size() - (staged_ - known_consumed_) < wanted)
+      known_consumed_ = consumed_.load(std::memory_order_acquire);
+    return entries_.size() - (staged_ - known_consumed_);
   }
   // Producer. Everything staged so far becomes visible to the consumer.
   void publish() { published_.store(staged_, std::memory_order_seq_cst); }

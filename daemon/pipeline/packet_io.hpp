@@ -35,7 +35,10 @@ class PacketSource {
   // Any thread. Makes the present or next wait() return.
   virtual void interrupt() = 0;
 
-  // Drain thread. Slots return in the order in which receive() gave them.
+  // Any thread. A frame has arrived that receive() has not given yet.
+  virtual bool waiting() const = 0;
+
+  // Drain threads. Where there is one, slots return in the order in which receive() gave them.
   virtual void give_back(std::span<const std::uint32_t> slots) = 0;
 
   // Number of slots: the most frames that can be out at once.

@@ -52,6 +52,7 @@ void PacketTap::put(PacketEvent event, DropReason reason, Instant at, std::uint3
   for (const auto& part : frame) frame_bytes += part.size();
   const std::size_t bytes =
       (sizeof(Record) + frame_bytes + alignof(Record) - 1) / alignof(Record) * alignof(Record);
+  const std::lock_guard turn(put_mutex_);
   std::byte* target = find_room(bytes);
   if (target == nullptr) {
     missed_.fetch_add(1, std::memory_order_relaxed);

@@ -1,12 +1,14 @@
-// One capture of the packets of a class: what the drain thread puts in, the main thread reads.
+// One capture of the packets of a class: what the drain threads put in, the main thread reads.
 //
-// A ring of fixed memory, one producer and one consumer, no locks. A packet that finds no room is not captured but
-// counted (missed()): a slow reader never holds up the drain thread.
+// A ring of fixed memory. Its consumer takes no lock; its producers, of which a shape has as many as workers, take turns
+// for as long as one packet is copied. A packet that finds no room is not captured but counted (missed()): a slow reader
+// never holds up a drain thread.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,7 +38,7 @@ class PacketTap {
   const std::string& class_name() const { return class_name_; }
   bool wants(PacketEvent event) const { return events_[static_cast<std::size_t>(event)]; }
 
-  // Drain thread.
+  // Drain threads.
   using FrameParts = std::span<const std::span<const std::byte>>;
   void put(PacketEvent event, DropReason reason, Instant at, std::uint32_t wire_length, FrameParts frame);
 
@@ -65,6 +67,7 @@ class PacketTap {
   std::atomic<std::uint64_t> missed_{0};
   std::atomic<bool> ended_{false};
   std::atomic<bool> closed_{false};
+  std::mutex put_mutex_;
   // Positions count bytes since the start.
   alignas(kCacheLine) std::uint64_t known_read_ = 0;  // producer's
   alignas(kCacheLine) std::atomic<std::uint64_t> written_{0};

@@ -79,6 +79,7 @@ struct ShapeConfig {
   Segmentation segmentation = Segmentation::precise;
   CaptureMethod capture = CaptureMethod::ring;
   Precision precision = Precision::normal;
+  std::uint32_t workers = 1;  // pairs of a capture and a drain thread: up to kMaxWorkers
 
   // Link-layer accounting, in bytes, as in tc-stab(8): a packet costs max(frame + overhead, mpu, 1) where bytes are
   // counted. Of a super-packet, each of the packets it holds does.
@@ -93,6 +94,8 @@ struct ShapeConfig {
 inline constexpr std::int32_t kMinOverhead = -64;
 inline constexpr std::int32_t kMaxOverhead = 256;
 inline constexpr std::uint32_t kMaxMpu = 256;
+
+inline constexpr std::uint32_t kMaxWorkers = 64;
 
 inline constexpr char kDefaultControlPath[] = "/run/headgate/control.sock";
 inline constexpr char kDefaultConfigPath[] = "/etc/headgate/headgate.toml";

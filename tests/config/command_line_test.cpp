@@ -69,14 +69,26 @@ TEST(CommandLine, DescribesAShapeWithDefaults) {
 }
 
 TEST(CommandLine, DescribesAShapeInFull) {
-  const CommandLine line =
-      accepted({"--interface", "eth0",      "--direction", "ingress",     "--segmentation", "whole",
-                "--capture",   "ring",      "--precision", "high",        "--overhead",     "-14",
-                "--mpu",       "64",        "--match",     "udp port 53", "--key",          "vlan",
-                "--key",       "dst/24,64", "--rate",      "1000pps",     "--rate",         "20mbit",
-                "--burst",     "10p",       "--burst",     "15kb",        "--queue",        "50ms",
-                "--queue",     "64kb",      "--divert",    "tcx",         "--control",      "/run/test.sock",
-                "--check"});
+  const CommandLine line = accepted({"--interface",    "eth0",
+                                     "--direction",    "ingress",
+                                     "--segmentation", "whole",
+                                     "--capture",      "ring",
+                                     "--precision",    "high",
+                                     "--overhead",     "-14",
+                                     "--workers",      "3",
+                                     "--mpu",          "64",
+                                     "--match",        "udp port 53",
+                                     "--key",          "vlan",
+                                     "--key",          "dst/24,64",
+                                     "--rate",         "1000pps",
+                                     "--rate",         "20mbit",
+                                     "--burst",        "10p",
+                                     "--burst",        "15kb",
+                                     "--queue",        "50ms",
+                                     "--queue",        "64kb",
+                                     "--divert",       "tcx",
+                                     "--control",      "/run/test.sock",
+                                     "--check"});
   EXPECT_EQ(line.action, Action::check);
   ASSERT_TRUE(line.config.has_value());
   ClassConfig expected;
@@ -92,6 +104,7 @@ TEST(CommandLine, DescribesAShapeInFull) {
                                                           .segmentation = Segmentation::whole,
                                                           .capture = CaptureMethod::ring,
                                                           .precision = Precision::high,
+                                                          .workers = 3,
                                                           .overhead = -14,
                                                           .mpu = 64,
                                                           .classes = {expected}}}));
@@ -133,10 +146,11 @@ TEST(CommandLine, WarnsOfBytesPerSecond) {
 
 TEST(CommandLineHelp, NamesEveryOptionAndFitsATerminal) {
   const std::string help = command_line_help();
-  for (const auto* option : {"--config",       "--check",   "--cleanup",   "--control",   "--divert",
-                             "--version",      "--help",    "--interface", "--direction", "--forward-to",
-                             "--segmentation", "--capture", "--precision", "--overhead",  "--mpu",
-                             "--match",        "--key",     "--rate",      "--burst",     "--queue"}) {
+  for (const auto* option :
+       {"--config",    "--check",     "--cleanup",   "--control",    "--divert",       "--version",
+        "--help",      "--interface", "--direction", "--forward-to", "--segmentation", "--capture",
+        "--precision", "--workers",   "--overhead",  "--mpu",        "--match",        "--key",
+        "--rate",      "--burst",     "--queue"}) {
     EXPECT_THAT(help, testing::HasSubstr(option));
   }
   for (std::size_t begin = 0; begin < help.size();) {

@@ -86,6 +86,7 @@ qdisc_bypass = true
 segmentation = "whole"
 capture = "ring"
 precision = "high"
+workers = 64
 overhead = -4
 mpu = 64
 
@@ -119,6 +120,7 @@ class = [{ name = "all", rate = "1pps", bypass = false }]
   EXPECT_EQ(config.shapes[0].segmentation, Segmentation::whole);
   EXPECT_EQ(config.shapes[0].capture, CaptureMethod::ring);
   EXPECT_EQ(config.shapes[0].precision, Precision::high);
+  EXPECT_EQ(config.shapes[0].workers, 64U);
   EXPECT_EQ(config.shapes[0].overhead, -4);
   EXPECT_EQ(config.shapes[0].mpu, 64U);
   ASSERT_EQ(config.shapes[0].classes.size(), 2U);
@@ -142,6 +144,7 @@ class = [{ name = "all", rate = "1pps", bypass = false }]
   EXPECT_EQ(config.shapes[1].segmentation, Segmentation::precise);
   EXPECT_EQ(config.shapes[1].capture, CaptureMethod::pcap);
   EXPECT_EQ(config.shapes[1].precision, Precision::normal);
+  EXPECT_EQ(config.shapes[1].workers, 1U);
   EXPECT_EQ(config.shapes[1].classes.at(0).name, "all");
 }
 

@@ -30,6 +30,7 @@ forward_to = "eth1"
 segmentation = "whole"
 capture = "ring"
 precision = "high"
+workers = 2
 overhead = -14
 mpu = 64
 

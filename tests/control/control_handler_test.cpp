@@ -47,7 +47,7 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
     "schema": 1, "version": "0.1.0", "pid": 1234, "uptime_s": 7980.25, "config": "/etc/headgate/headgate.toml",
     "shapes": [{
       "interface": "eth0", "direction": "egress", "diverting": true, "state": "", "divert": "tcx",
-      "forward_to": null, "segmentation": "precise", "capture": "ring", "precision": "normal", "overhead": 0, "mpu": 0,
+      "forward_to": null, "segmentation": "precise", "capture": "ring", "precision": "normal", "workers": 1, "overhead": 0, "mpu": 0,
       "received": {"packets": 61050, "bytes": 3669000},
       "sent": {"packets": 21050, "bytes": 1269000},
       "dropped": {"packets": 39900, "bytes": 2394000, "reasons": {

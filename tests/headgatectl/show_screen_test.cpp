@@ -47,11 +47,12 @@ TEST(ShowScreen, SaysWhatIsNotAsByDefault) {
   config.segmentation = Segmentation::whole;
   config.capture = CaptureMethod::pcap;
   config.precision = Precision::high;
+  config.workers = 2;
   config.overhead = -14;
   config.mpu = 64;
   EXPECT_NE(show_screen(show(daemon), {}, {}, {})
                 .find("eth0 to eth1  diverting by tcx, super-packets whole, captured by pcap, precision "
-                      "high, overhead -14 bytes, mpu 64 bytes\n"),
+                      "high, 2 workers, overhead -14 bytes, mpu 64 bytes\n"),
             std::string::npos);
 }
 

@@ -4,8 +4,14 @@
 #include <linux/if_ether.h>
 
 #include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
 #include <system_error>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "linux/network_lab.hpp"
 #include "support/packet_builder.hpp"
@@ -244,6 +250,204 @@ TEST_F(PacketRingTest, AnInterfaceThatDoesNotExistIsRefused) {
   PacketRingOptions none = options();
   none.interface_index = 4711;
   EXPECT_THROW(PacketRing ring(none), std::system_error);
+}
+
+// A ring whose slots several threads give back, in any order.
+class SharedSlotsTest : public PacketRingTest {
+ protected:
+  static PacketRingOptions options(unsigned slots = 64) {
+    PacketRingOptions made = PacketRingTest::options(slots);
+    made.several_consumers = true;
+    return made;
+  }
+};
+
+TEST_F(SharedSlotsTest, ASlotThatIsOutIsNeverTakenForANewFrame) {
+  PacketRing ring(options());
+  const auto slots = static_cast<std::uint8_t>(ring.slots());
+  for (std::uint8_t i = 0; i < slots; ++i) far().send(numbered_frame(i));
+  const auto first = receive(ring, slots);
+  ASSERT_EQ(first.size(), slots);
+  EXPECT_TRUE(ring.empty());
+  EXPECT_FALSE(ring.waiting());
+
+  // All but the oldest come back, the youngest first: the kernel must not get past the oldest.
+  std::vector<CapturedFrame> young(first.rbegin(), first.rend() - 1);
+  give_back(ring, young);
+  far().send(numbered_frame(200));
+  std::array<CapturedFrame, 4> more;
+  EXPECT_EQ(ring.receive(more), 0u);
+  EXPECT_EQ(bytes_of(first[0]), numbered_frame(0)) << "still ours";
+  EXPECT_EQ(ring.lost(), 1u);
+
+  give_back(ring, {first[0]});
+  for (std::uint8_t i = 0; i < slots; ++i) far().send(numbered_frame(static_cast<std::uint8_t>(100 + i)));
+  const auto second = receive(ring, slots);
+  ASSERT_EQ(second.size(), slots);
+  for (std::uint8_t i = 0; i < slots; ++i)
+    EXPECT_EQ(bytes_of(second[i]), numbered_frame(static_cast<std::uint8_t>(100 + i)));
+  EXPECT_EQ(ring.lost(), 1u);
+}
+
+TEST_F(SharedSlotsTest, GoesRoundManyTimesWhateverTheOrderOfReturn) {
+  PacketRing ring(options());
+  std::uint8_t sent = 0;
+  std::uint8_t expected = 0;
+  std::deque<CapturedFrame> out;
+  for (int round = 0; round < 300; ++round) {
+    for (int i = 0; i < 10; ++i) far().send(numbered_frame(sent++));
+    for (const CapturedFrame& frame : receive(ring, 10)) {
+      EXPECT_EQ(bytes_of(frame), numbered_frame(expected++));
+      out.push_back(frame);
+    }
+    // Younger ones first, some only rounds later.
+    while (out.size() > 20) {
+      const std::size_t at = static_cast<std::size_t>(round * 7) % 15;
+      give_back(ring, {out[at]});
+      out.erase(out.begin() + static_cast<std::ptrdiff_t>(at));
+      if (at == 0) continue;
+      give_back(ring, {out.front()});
+      out.pop_front();
+    }
+  }
+  EXPECT_EQ(sent, expected);
+  EXPECT_EQ(ring.lost(), 0u);
+}
+
+TEST_F(SharedSlotsTest, SaysToAnyThreadWhetherAFrameWaits) {
+  PacketRing ring(options());
+  EXPECT_FALSE(ring.waiting());
+  far().send(numbered_frame(1));
+  ring.wait(kSoon);
+  EXPECT_TRUE(ring.waiting());
+  const auto frames = receive(ring, 1);
+  EXPECT_FALSE(ring.waiting()) << "though it is not given back";
+  give_back(ring, frames);
+  EXPECT_FALSE(ring.waiting());
+}
+
+// Several rings that share what arrives at eth0.
+class SharedPacketsTest : public SharedSlotsTest {
+ protected:
+  static constexpr std::size_t kRings = 4;
+
+  void SetUp() override {
+    SharedSlotsTest::SetUp();
+    if (IsSkipped()) return;
+    rings_ = open();
+  }
+
+  static std::vector<std::unique_ptr<PacketRing>> open() {
+    std::vector<std::unique_ptr<PacketRing>> rings;
+    for (std::size_t i = 0; i < kRings; ++i) {
+      rings.push_back(std::make_unique<PacketRing>(options(2048)));
+      if (i == 0) rings[0]->share_packets();
+      if (i > 0) rings[i]->share_packets_of(*rings[0]);
+    }
+    return rings;
+  }
+
+  // All that has come, by ring.
+  std::vector<std::vector<Frame>> received() {
+    std::vector<std::vector<Frame>> all(kRings);
+    for (std::size_t i = 0; i < kRings; ++i) {
+      std::array<CapturedFrame, 64> some;
+      while (const std::size_t count = rings_[i]->receive(some)) {
+        std::vector<CapturedFrame> frames(some.begin(), some.begin() + static_cast<std::ptrdiff_t>(count));
+        for (const CapturedFrame& frame : frames) all[i].push_back(bytes_of(frame));
+        give_back(*rings_[i], frames);
+      }
+    }
+    return all;
+  }
+
+  std::vector<std::unique_ptr<PacketRing>> rings_;
+};
+
+TEST_F(SharedPacketsTest, GiveAllOfAConnectionToOneRingInOrder) {
+  constexpr std::uint16_t kConnections = 64;
+  constexpr std::uint8_t kEach = 20;
+  for (std::uint8_t number = 0; number < kEach; ++number) {
+    for (std::uint16_t connection = 0; connection < kConnections; ++connection) {
+      PacketBuilder packet;
+      if (connection % 2 == 0) packet.ipv4(kFar4, kNear4);
+      if (connection % 2 == 1) packet.ipv6(kFar6, kNear6);
+      if (connection % 4 < 2) packet.udp(static_cast<std::uint16_t>(4000 + connection), 9);
+      if (connection % 4 >= 2) packet.tcp(static_cast<std::uint16_t>(4000 + connection), 9);
+      packet.payload(std::vector<std::uint8_t>(20, number));
+      far().send(packet.build());
+    }
+  }
+  std::map<std::pair<int, int>, std::set<std::size_t>> rings_of;
+  std::map<std::pair<int, int>, std::uint8_t> next;
+  std::size_t rings_used = 0;
+  const auto all = received();
+  for (std::size_t ring = 0; ring < kRings; ++ring) {
+    rings_used += all[ring].empty() ? 0 : 1;
+    for (const Frame& frame : all[ring]) {
+      const std::size_t ports_at = frame[12] == std::byte{0x08} ? 34 : 54;
+      const std::pair connection{static_cast<int>(frame[ports_at]), static_cast<int>(frame[ports_at + 1])};
+      rings_of[connection].insert(ring);
+      EXPECT_EQ(static_cast<std::uint8_t>(frame.back()), next[connection]++);
+    }
+  }
+  EXPECT_EQ(rings_of.size(), kConnections);
+  for (const auto& [connection, rings] : rings_of) EXPECT_EQ(rings.size(), 1u);
+  EXPECT_GT(rings_used, 1u);
+}
+
+TEST_F(SharedPacketsTest, GiveAllFragmentsOfADatagramToOneRing) {
+  constexpr int kDatagrams = 32;
+  for (int i = 0; i < kDatagrams; ++i) {
+    const auto port = static_cast<std::uint16_t>(4000 + i);
+    const auto number = static_cast<std::uint8_t>(i);
+    const std::string from = "10.77.1." + std::to_string(1 + i);
+    far().send(PacketBuilder()
+                   .ipv4(from, kNear4)
+                   .udp(port, 9)
+                   .payload(std::vector<std::uint8_t>(72, number))
+                   .fragment(0, true)
+                   .build());
+    for (const std::uint16_t offset : {80, 160, 240}) {
+      far().send(PacketBuilder()
+                     .ipv4(from, kNear4)
+                     .protocol(17)
+                     .payload(std::vector<std::uint8_t>(80, number))
+                     .fragment(offset, offset < 240)
+                     .build());
+    }
+  }
+  std::map<int, std::set<std::size_t>> rings_of;
+  std::map<int, int> fragments;
+  const auto all = received();
+  for (std::size_t ring = 0; ring < kRings; ++ring) {
+    for (const Frame& frame : all[ring]) {
+      rings_of[static_cast<int>(frame.back())].insert(ring);
+      ++fragments[static_cast<int>(frame.back())];
+    }
+  }
+  EXPECT_EQ(rings_of.size(), std::size_t{kDatagrams});
+  for (const auto& [datagram, rings] : rings_of) {
+    EXPECT_EQ(rings.size(), 1u) << "datagram " << datagram;
+    EXPECT_EQ(fragments[datagram], 4);
+  }
+}
+
+TEST_F(SharedPacketsTest, SeesNothingThatItsHostSends) {
+  RawPort near("eth0");
+  for (std::uint8_t i = 0; i < 50; ++i) near.send(numbered_frame(i));
+  far().send(numbered_frame(99));
+  std::size_t count = 0;
+  for (const auto& frames : received()) count += frames.size();
+  EXPECT_EQ(count, 1u);
+}
+
+TEST_F(SharedPacketsTest, ASecondGroupOnTheSameDeviceIsAnother) {
+  const auto others = open();
+  for (std::uint8_t i = 0; i < 20; ++i) far().send(numbered_frame(i));
+  std::size_t count = 0;
+  for (const auto& frames : received()) count += frames.size();
+  EXPECT_EQ(count, 20u);
 }
 
 }  // namespace

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <stdexcept>
 #include <vector>
 
+#include "pipeline/drain_choice.hpp"
 #include "support/fake_packet_io.hpp"
 #include "support/packet_builder.hpp"
 
@@ -60,8 +63,8 @@ class CaptureLoopTest : public testing::Test {
   FakeWaiter waiter_{clock_};
   FakeDeadManSwitch switch_;
   DrainHealth health_;
-  CaptureLoop loop_{
-      source_, hand_off_, waiter_, switch_, health_, clock_, classifier_of({everything("all")})};
+  PipelineWatch watch_{switch_, {{source_, health_}}};
+  CaptureLoop loop_{source_, {{hand_off_, waiter_}}, watch_, clock_, classifier_of({everything("all")})};
 };
 
 TEST_F(CaptureLoopTest, HandsOverClassifiedFramesInOrderThenTheEnd) {
@@ -174,7 +177,7 @@ TEST_F(CaptureLoopTest, DoesNotCountAQuietTimeAsAStandstill) {
 }
 
 TEST_F(CaptureLoopTest, PutsNewClassesInForceBetweenTwoFrames) {
-  Reconfiguration reconfiguration{.classifier = classifier_of({{.name = "first", .bypass = true}})};
+  Reconfiguration reconfiguration(classifier_of({{.name = "first", .bypass = true}}));
   run({[&](auto) { source_.add(udp_frame()); },
        [&](auto) {
          loop_.reconfigure(reconfiguration);
@@ -196,6 +199,120 @@ TEST_F(CaptureLoopTest, EndsInOrderWhenItsSourceFails) {
   const auto entries = handed_over();
   ASSERT_EQ(entries.size(), 2u);
   EXPECT_EQ(entries[1].kind, HandOffEntry::Kind::end);
+}
+
+// Worker 1 of three.
+class OneOfThreeCaptureLoopsTest : public testing::Test {
+ protected:
+  static constexpr std::size_t kDrains = 3;
+  static constexpr std::size_t kOwn = 1;
+
+  static Frame frame_to(int host) {
+    return PacketBuilder().ipv4("10.0.0.1", "10.0.1." + std::to_string(host)).udp(1000, 2000).build();
+  }
+
+  void run(std::vector<std::function<void()>> steps = {}) {
+    std::size_t next = 0;
+    source_.on_wait = [&](auto) {
+      if (next == steps.size()) return loop_.stop();
+      steps[next++]();
+    };
+    loop_.run();
+  }
+
+  std::vector<HandOffEntry> handed_to(std::size_t drain) {
+    std::vector<HandOffEntry> all;
+    HandOff& ring = hand_offs_[drain];
+    for (auto entries = ring.peek(1024); !entries.empty(); entries = ring.peek(1024)) {
+      all.insert(all.end(), entries.begin(), entries.end());
+      ring.consume(entries.size());
+    }
+    return all;
+  }
+
+  ManualClock clock_;
+  FakePacketSource source_{1024, SlotsReturn::in_any_order};
+  std::array<FakePacketSource, 2> others_;
+  std::array<HandOff, kDrains> hand_offs_{HandOff{128}, HandOff{128}, HandOff{128}};
+  std::array<FakeWaiter, kDrains> waiters_{FakeWaiter{clock_}, FakeWaiter{clock_}, FakeWaiter{clock_}};
+  std::array<DrainHealth, kDrains> health_;
+  FakeDeadManSwitch switch_;
+  PipelineWatch watch_{switch_, {{others_[0], health_[0]}, {source_, health_[1]}, {others_[1], health_[2]}}};
+  CaptureLoop loop_{
+      source_,
+      {{hand_offs_[0], waiters_[0]}, {hand_offs_[1], waiters_[1]}, {hand_offs_[2], waiters_[2]}},
+      watch_,
+      clock_,
+      classifier_of({everything("all")}),
+      kOwn};
+};
+
+TEST_F(OneOfThreeCaptureLoopsTest, HandsEachFlowToItsDrainThreadAndTheEndToAll) {
+  for (int host = 0; host < 30; ++host) source_.add(frame_to(host));
+  run();
+  std::size_t packets = 0;
+  for (std::size_t i = 0; i < kDrains; ++i) {
+    const auto entries = handed_to(i);
+    ASSERT_FALSE(entries.empty());
+    EXPECT_EQ(entries.back().kind, HandOffEntry::Kind::end);
+    EXPECT_GT(waiters_[i].wakes, 0);
+    for (const HandOffEntry& entry : entries) {
+      if (entry.kind != HandOffEntry::Kind::packet) continue;
+      ++packets;
+      EXPECT_EQ(drain_of(entry.packet.flow_hash, kDrains), i);
+    }
+  }
+  EXPECT_EQ(packets, 30u);
+}
+
+TEST_F(OneOfThreeCaptureLoopsTest, HandsWhatIsNotShapedToItsOwnDrainThread) {
+  for (int i = 0; i < 5; ++i) source_.add(arp_frame());
+  run();
+  EXPECT_EQ(handed_to(kOwn).size(), 6u);
+  EXPECT_EQ(handed_to(0).size(), 1u);
+  EXPECT_EQ(handed_to(2).size(), 1u);
+}
+
+TEST_F(OneOfThreeCaptureLoopsTest, TellsAllDrainThreadsOfNewClasses) {
+  Reconfiguration reconfiguration(classifier_of({everything("other")}), {nullptr, nullptr, nullptr});
+  run({[&] { loop_.reconfigure(reconfiguration); }});
+  for (std::size_t i = 0; i < kDrains; ++i) {
+    const auto entries = handed_to(i);
+    ASSERT_EQ(entries.size(), 2u);
+    EXPECT_EQ(entries[0].reconfiguration, &reconfiguration);
+  }
+}
+
+TEST_F(OneOfThreeCaptureLoopsTest, ReadsNoFurtherWhileARingHasNoRoom) {
+  constexpr std::size_t kFrames = 300;
+  for (std::size_t i = 0; i < kFrames; ++i) source_.add(arp_frame());
+  std::size_t taken = 0;
+  std::size_t most = 0;
+  clock_.on_sleep = [&] {
+    const std::size_t entries = handed_to(kOwn).size();
+    most = std::max(most, entries);
+    taken += entries;
+  };
+  run();
+  taken += handed_to(kOwn).size();
+  EXPECT_EQ(taken, kFrames + 1) << "with the end";
+  EXPECT_LE(most, 128 - CaptureLoop::kReservedEntries);
+}
+
+TEST_F(OneOfThreeCaptureLoopsTest, WithholdsTheResetWhileAnotherDoesNotRead) {
+  int before = 0;
+  run({[&] {
+         others_[0].add(arp_frame());
+         clock_.advance(PipelineWatch::kReadPatience + Duration(1));
+         before = switch_.resets;
+         source_.add(arp_frame());
+       },
+       [&] {
+         EXPECT_EQ(switch_.resets, before);
+         watch_.note_look(0, clock_.now(), true);
+         source_.add(arp_frame());
+       },
+       [&] { EXPECT_GT(switch_.resets, before); }});
 }
 
 }  // namespace

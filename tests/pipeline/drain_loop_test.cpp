@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <functional>
 #include <future>
 #include <thread>
 #include <vector>
@@ -42,7 +44,8 @@ class DrainLoopTest : public testing::Test {
   void use(std::vector<ClassConfig> classes) {
     classifier_ = classifier_of(classes);
     shaper_.emplace(ShaperLimits{}, classes, clock_.now());
-    loop_.emplace(hand_off_, source_, sink_, waiter_, clock_, *shaper_, classifier_);
+    loop_.emplace(std::vector<DrainInput>{{hand_off_, source_}}, sink_, waiter_, clock_, *shaper_,
+                  classifier_);
   }
 
   void hand_over(Frame frame, bool clipped = false, std::uint16_t vlan_tpid = 0, std::uint16_t vlan_tci = 0) {
@@ -241,8 +244,8 @@ TEST_F(DrainLoopTest, OnEndCountsWhatCannotBeSentInTwoSeconds) {
 
 TEST_F(DrainLoopTest, NewClassesTakeEffectBehindThePacketsOfTheOldOnes) {
   use({shaped(1000)});
-  Reconfiguration reconfiguration{.classifier = classifier_of({shaped(100)})};
-  std::future<void> done = reconfiguration.done.get_future();
+  Reconfiguration reconfiguration(classifier_of({shaped(100)}));
+  std::future<void> done = reconfiguration.done();
   hand_over(frame_to(1, 0));
   hand_over(frame_to(1, 1));
   hand_over(HandOffEntry::Kind::reconfiguration, &reconfiguration);
@@ -347,11 +350,11 @@ TEST_F(DrainLoopTapTest, SeesWhatMemoryCannotHold) {
   classifier_ = classifier_of({shaped(1)});
   shaper_.emplace(ShaperLimits{.memory = DataSize{8 * 256}, .max_flows = 12}, classifier_->classes(),
                   clock_.now());
-  loop_.emplace(hand_off_, source_, sink_, waiter_, clock_, *shaper_, classifier_);
+  loop_.emplace(std::vector<DrainInput>{{hand_off_, source_}}, sink_, waiter_, clock_, *shaper_, classifier_);
   tap();
   hand_over(HandOffEntry::Kind::end);
   run();
-  loop_.emplace(hand_off_, source_, sink_, waiter_, clock_, *shaper_, classifier_);
+  loop_.emplace(std::vector<DrainInput>{{hand_off_, source_}}, sink_, waiter_, clock_, *shaper_, classifier_);
   loop_->observe(&taps_);
   for (int i = 0; i < 8; ++i) hand_over(frame_to(1, i));
   for (int host = 2; host < 20; ++host) hand_over(frame_to(host));
@@ -412,19 +415,19 @@ TEST_F(DrainLoopTapTest, FollowsItsClassThroughAReloadAndEndsWithIt) {
     bool matches(std::span<const std::byte>) const override { return false; }
   };
   matchers[0] = std::make_unique<Nothing>();
-  Reconfiguration moved{.classifier = std::make_shared<const Classifier>(std::vector{first, shaped(1000)},
-                                                                         std::move(matchers), 1)};
-  Reconfiguration gone{.classifier = classifier_of({first})};
+  Reconfiguration moved(
+      std::make_shared<const Classifier>(std::vector{first, shaped(1000)}, std::move(matchers), 1));
+  Reconfiguration gone(classifier_of({first}));
   run({[&] {
          hand_over(HandOffEntry::Kind::reconfiguration, &moved);
-         classifier_ = moved.classifier;
+         classifier_ = moved.classifier();
          hand_over(frame_to(1));
        },
        [&] {
          EXPECT_EQ(seen().size(), 2u) << "its index is another, its name the same";
          EXPECT_FALSE(tap_->ended());
          hand_over(HandOffEntry::Kind::reconfiguration, &gone);
-         classifier_ = gone.classifier;
+         classifier_ = gone.classifier();
          hand_over(frame_to(1));
        }});
   EXPECT_TRUE(tap_->ended());
@@ -473,6 +476,151 @@ TEST_F(DrainLoopTest, PassesOnWhatARequestThrows) {
       std::runtime_error);
   hand_over(HandOffEntry::Kind::end);
   drain.join();
+}
+
+// Drain thread 0 of two: what both capture threads hand to it.
+class OneOfTwoDrainLoopsTest : public testing::Test {
+ protected:
+  OneOfTwoDrainLoopsTest() {
+    waiter_.on_idle = [this] {
+      if (next_step_ == steps_.size()) return hand_over_ends();
+      steps_[next_step_++]();
+    };
+  }
+
+  void hand_over(std::size_t from, Frame frame) {
+    sources_[from].add(std::move(frame));
+    CapturedFrame captured;
+    ASSERT_EQ(sources_[from].receive({&captured, 1}), 1u);
+    HandOffEntry* entry = hand_offs_[from].stage();
+    *entry = HandOffEntry{
+        .packet = {.frame = captured.frame, .arrival = clock_.now(), .charged_bytes = captured.wire_length},
+        .slot = captured.slot};
+    classifier_->classify(entry->packet);
+    hand_offs_[from].publish();
+  }
+  void hand_over(std::size_t from, HandOffEntry::Kind kind, Reconfiguration* reconfiguration = nullptr) {
+    *hand_offs_[from].stage() = HandOffEntry{.kind = kind, .reconfiguration = reconfiguration};
+    hand_offs_[from].publish();
+  }
+  void hand_over_ends() {
+    for (std::size_t from : {0U, 1U}) hand_over(from, HandOffEntry::Kind::end);
+  }
+
+  void run(std::vector<std::function<void()>> steps = {}) {
+    steps_ = std::move(steps);
+    loop_.run();
+    for (FakePacketSource& source : sources_) EXPECT_EQ(source.slots_out(), 0u);
+  }
+
+  // The other drain thread goes this step, too.
+  static void other_ends(Reconfiguration& reconfiguration, Reconfiguration::Step step) {
+    reconfiguration.end(step);
+  }
+
+  ManualClock clock_;
+  std::array<FakePacketSource, 2> sources_;
+  std::array<HandOff, 2> hand_offs_{HandOff{2048}, HandOff{2048}};
+  RecordingSink sink_{clock_};
+  FakeWaiter waiter_{clock_};
+  std::shared_ptr<const Classifier> classifier_ = classifier_of({shaped(1000)});
+  Shaper shaper_{ShaperLimits{}, {shaped(1000)}, clock_.now()};
+  DrainLoop loop_{{{hand_offs_[0], sources_[0]}, {hand_offs_[1], sources_[1]}},
+                  sink_,
+                  waiter_,
+                  clock_,
+                  shaper_,
+                  classifier_};
+  std::vector<std::function<void()>> steps_;
+  std::size_t next_step_ = 0;
+};
+
+TEST_F(OneOfTwoDrainLoopsTest, TakesFromBothAndGivesEachItsSlotsBack) {
+  for (int i = 0; i < 100; ++i) {
+    hand_over(0, frame_to(1, i));
+    hand_over(1, frame_to(2, i));
+  }
+  run();
+  EXPECT_EQ(sink_.departures.size(), 200u);
+  EXPECT_EQ(shaper_.statistics(clock_.now()).received.packets, 200u);
+}
+
+TEST_F(OneOfTwoDrainLoopsTest, EndsWhenBothHaveEnded) {
+  bool other_ended = false;
+  hand_over(0, HandOffEntry::Kind::end);
+  waiter_.on_idle = [&] {
+    EXPECT_FALSE(loop_.ended());
+    other_ended = true;
+    hand_over(1, frame_to(1));
+    hand_over(1, HandOffEntry::Kind::end);
+  };
+  loop_.run();
+  EXPECT_TRUE(other_ended);
+  EXPECT_EQ(shaper_.statistics(clock_.now()).received.packets, 1u);
+}
+
+TEST_F(OneOfTwoDrainLoopsTest, PutsNewClassesInForceWhenBothHaveShownThemAndAllThreadsStand) {
+  using Step = Reconfiguration::Step;
+  ClassConfig renamed = shaped(1000);
+  renamed.name = "renamed";
+  Reconfiguration reconfiguration(classifier_of({renamed}), {nullptr, nullptr});
+  std::future<void> done = reconfiguration.done();
+  const auto name_in_force = [this] { return shaper_.statistics(clock_.now()).classes[0].name; };
+  const auto received = [this] { return shaper_.statistics(clock_.now()).received.packets; };
+  hand_over(0, HandOffEntry::Kind::reconfiguration, &reconfiguration);
+  hand_over(0, frame_to(1, 1));  // by the new classes
+  hand_over(1, frame_to(2, 0));  // by the old ones
+  run({[&] {
+         EXPECT_EQ(received(), 1u) << "reads no further where the new classes were shown";
+         EXPECT_EQ(name_in_force(), "all");
+         hand_over(1, HandOffEntry::Kind::reconfiguration, &reconfiguration);
+       },
+       [&] {
+         EXPECT_EQ(name_in_force(), "all") << "the other thread still takes packets of the old classes";
+         other_ends(reconfiguration, Step::stand);
+       },
+       [&] {
+         EXPECT_EQ(name_in_force(), "renamed");
+         EXPECT_EQ(received(), 1u) << "the other thread may still hold what belongs here";
+         other_ends(reconfiguration, Step::put_in_force);
+       },
+       [&] {
+         EXPECT_EQ(received(), 2u);
+         EXPECT_EQ(done.wait_for(seconds(0)), std::future_status::timeout);
+         other_ends(reconfiguration, Step::take_in);
+         EXPECT_EQ(done.wait_for(seconds(0)), std::future_status::ready);
+       }});
+}
+
+TEST_F(OneOfTwoDrainLoopsTest, DoesNotWaitForACaptureThreadThatHasEnded) {
+  Reconfiguration reconfiguration(classifier_of({shaped(100)}), {nullptr, nullptr});
+  for (const auto step :
+       {Reconfiguration::Step::stand, Reconfiguration::Step::put_in_force, Reconfiguration::Step::take_in})
+    other_ends(reconfiguration, step);
+  std::future<void> done = reconfiguration.done();
+  hand_over(0, HandOffEntry::Kind::end);
+  hand_over(1, HandOffEntry::Kind::reconfiguration, &reconfiguration);
+  hand_over(1, HandOffEntry::Kind::end);
+  loop_.run();
+  EXPECT_EQ(done.wait_for(seconds(0)), std::future_status::ready);
+}
+
+TEST_F(OneOfTwoDrainLoopsTest, SendsAtOnceWhatANewClassDoesNotShapeAnyMore) {
+  using Step = Reconfiguration::Step;
+  Reconfiguration reconfiguration(classifier_of({{.name = "all", .bypass = true}}), {nullptr, nullptr});
+  for (int i = 0; i < 100; ++i) hand_over(0, frame_to(1, i));
+  for (std::size_t from : {0U, 1U}) hand_over(from, HandOffEntry::Kind::reconfiguration, &reconfiguration);
+  other_ends(reconfiguration, Step::stand);
+  std::size_t sent = 0;
+  bool others_wait = false;
+  waiter_.before_sleep = [&](auto) {
+    if (!std::exchange(others_wait, true)) sent = sink_.departures.size();
+  };
+  run({[&] {
+    other_ends(reconfiguration, Step::put_in_force);
+    other_ends(reconfiguration, Step::take_in);
+  }});
+  EXPECT_EQ(sent, 100u) << "before any thread sends what comes behind it";
 }
 
 }  // namespace

@@ -69,8 +69,9 @@ class TwoThreads : public testing::Test {
   HandOff hand_off_{source_.slots() + 16};
   std::shared_ptr<const Classifier> classifier_ = classifier_of(classes_of(50'000));
   Shaper shaper_{ShaperLimits{}, classes_of(50'000), clock_.now()};
-  DrainLoop drain_loop_{hand_off_, source_, sink_, waiter_, clock_, shaper_, classifier_};
-  CaptureLoop capture_loop_{source_, hand_off_, waiter_, switch_, drain_loop_.health(), clock_, classifier_};
+  DrainLoop drain_loop_{{{hand_off_, source_}}, sink_, waiter_, clock_, shaper_, classifier_};
+  PipelineWatch watch_{switch_, {{source_, drain_loop_.health()}}};
+  CaptureLoop capture_loop_{source_, {{hand_off_, waiter_}}, watch_, clock_, classifier_};
   std::thread drain_;
   std::thread capture_;
 };
@@ -81,9 +82,10 @@ TEST_F(TwoThreads, CarryEveryPacketInTheOrderOfItsFlowThroughReconfigurationsAnd
   for (std::uint16_t i = 0; i < kPackets; ++i) {
     source_.add(frame_number(i));
     if (i % 500 != 250) continue;
-    Reconfiguration reconfiguration{.classifier = classifier_of(classes_of(20'000 + i))};
+    Reconfiguration reconfiguration(classifier_of(classes_of(20'000 + i)));
+    std::future<void> done = reconfiguration.done();
     capture_loop_.reconfigure(reconfiguration);
-    reconfiguration.done.get_future().get();
+    done.get();
     ShaperStatistics snapshot;
     ASSERT_TRUE(drain_loop_.call(
         [&](Shaper& shaper, PacketSink&, Instant now) { snapshot = shaper.statistics(now); }, seconds(60)));

@@ -25,10 +25,13 @@ namespace headgate {
 
 using Frame = std::vector<std::byte>;
 
-// A source of `slots` capture slots. Checks that slots come back once each and in order.
+enum class SlotsReturn { in_order, in_any_order };
+
+// A source of `slots` capture slots. Checks that slots come back once each, and in order where that is asked.
 class FakePacketSource : public PacketSource {
  public:
-  explicit FakePacketSource(std::size_t slots = 1024) : slots_(slots) {}
+  explicit FakePacketSource(std::size_t slots = 1024, SlotsReturn slots_return = SlotsReturn::in_order)
+      : slots_(slots), slots_return_(slots_return) {}
 
   void add(Frame frame, std::uint32_t cut_off_bytes = 0, std::uint16_t vlan_tpid = 0,
            std::uint16_t vlan_tci = 0) {
@@ -71,10 +74,18 @@ class FakePacketSource : public PacketSource {
   void give_back(std::span<const std::uint32_t> slots) override {
     const std::lock_guard lock(mutex_);
     for (const std::uint32_t slot : slots) {
-      if (out_.empty() || out_.begin()->first != slot) throw std::logic_error("slot given back out of order");
-      out_.erase(out_.begin());
+      const auto found = out_.find(slot);
+      if (found == out_.end()) throw std::logic_error("slot given back that is not out");
+      if (slots_return_ == SlotsReturn::in_order && found != out_.begin())
+        throw std::logic_error("slot given back out of order");
+      out_.erase(found);
     }
     changed_.notify_all();
+  }
+
+  bool waiting() const override {
+    const std::lock_guard lock(mutex_);
+    return !waiting_.empty();
   }
 
   std::size_t slots() const override { return slots_; }
@@ -102,7 +113,8 @@ class FakePacketSource : public PacketSource {
   };
 
   const std::size_t slots_;
-  std::mutex mutex_;
+  const SlotsReturn slots_return_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool interrupted_ = false;
   std::deque<Waiting> waiting_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 
 #include "headgate/clock.hpp"
 
@@ -17,9 +18,14 @@ class ManualClock : public Clock {
   explicit ManualClock(Instant start = kTestStart) : now_(start.time_since_epoch().count()) {}
 
   Instant now() override { return Instant{Duration{now_.load()}}; }
-  void sleep(Duration duration) override { advance(duration); }
+  void sleep(Duration duration) override {
+    advance(duration);
+    if (on_sleep) on_sleep();
+  }
   void advance(Duration duration) { now_ += duration.count(); }
   void set(Instant instant) { now_ = instant.time_since_epoch().count(); }
+
+  std::function<void()> on_sleep;  // of one thread
 
  private:
   std::atomic<Duration::rep> now_;

@@ -84,6 +84,7 @@ class ShapeScreen {
     if (shape_["segmentation"] != "precise") text += ", super-packets whole";
     if (shape_["capture"] != "ring") text += ", captured by " + shape_["capture"].get<std::string>();
     if (shape_["precision"] != "normal") text += ", precision " + shape_["precision"].get<std::string>();
+    if (shape_.value("workers", 1) != 1) text += ", " + shape_["workers"].dump() + " workers";
     if (shape_["overhead"] != 0) text += ", overhead " + shape_["overhead"].dump() + " bytes";
     if (shape_["mpu"] != 0) text += ", mpu " + shape_["mpu"].dump() + " bytes";
     return text;
