@@ -22,6 +22,7 @@ _measured_again = []
 
 def pytest_addoption(parser):
     parser.addoption("--preset", default="release", help="which build to test: release, dev or tsan")
+    parser.addoption("--workers", type=int, default=1, help="of each shape that does not say how many")
 
 
 def pytest_configure(config):
@@ -32,6 +33,7 @@ def pytest_configure(config):
         if not (programs / program).exists():
             pytest.exit(f"{programs / program} is not built", returncode=3)
     config.programs = programs
+    Headgate.workers = config.getoption("workers")
     network.sweep()
 
 

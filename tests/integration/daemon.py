@@ -41,6 +41,8 @@ class ServiceManager:
 class Headgate:
     """One daemon with its own configuration file and control socket, in a directory of its own."""
 
+    workers = 1  # of each shape in a configuration that says nothing of them
+
     def __init__(self, namespace, programs):
         self.namespace = namespace
         self.programs = programs
@@ -56,6 +58,8 @@ class Headgate:
     def write(self, config, **daemon):
         """Writes the configuration; keywords become keys of its [daemon] table."""
         table = "".join(f"{key} = {json.dumps(value)}\n" for key, value in daemon.items() if value is not None)
+        if self.workers > 1 and "workers =" not in config and 'capture = "pcap"' not in config:
+            config = config.replace("[[shape]]", f"[[shape]]\nworkers = {self.workers}")
         self.config_path.write_text((f"[daemon]\n{table}\n" if table else "") + config)
 
     def start(self, config=None, *, arguments=(), watchdog=None, wait=True, **daemon):
