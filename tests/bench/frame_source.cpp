@@ -43,6 +43,7 @@ constexpr char kUsage[] =
     "         [--rate PPS]        of all flows together; 0, the default: as fast as it goes\n"
     "         [--flows N]         destination addresses, default 1\n"
     "         [--first-flow N]    the flows are N, N + 1, ...; default 0\n"
+    "         [--start-at N]      begin with the Nth of the flows; default 0\n"
     "         [--scatter]         not one flow after the other, but far apart\n"
     "         [--size BYTES]      of the Ethernet frame without FCS, default 64\n"
     "         [--source-mac MAC] [--to-mac MAC]\n"
@@ -73,6 +74,7 @@ struct Options {
   double rate = 0;
   std::uint32_t flows = 1;
   std::uint32_t first_flow = 0;
+  std::uint32_t start_at = 0;
   bool scatter = false;
   std::size_t size = 64;
   // Nobody's, so that the far end's stack looks no further than at the address.
@@ -91,19 +93,14 @@ MacAddress parse_mac(const char* text) {
 }
 
 Options parse_options(int argc, char** argv) {
-  const option known[] = {{"interface", required_argument, nullptr, 'i'},
-                          {"count", required_argument, nullptr, 'c'},
-                          {"seconds", required_argument, nullptr, 't'},
-                          {"rate", required_argument, nullptr, 'r'},
-                          {"flows", required_argument, nullptr, 'f'},
-                          {"first-flow", required_argument, nullptr, 'F'},
-                          {"scatter", no_argument, nullptr, 'x'},
-                          {"size", required_argument, nullptr, 's'},
-                          {"source-mac", required_argument, nullptr, 'm'},
-                          {"to-mac", required_argument, nullptr, 'd'},
-                          {"bypass-qdisc", no_argument, nullptr, 'b'},
-                          {"super", required_argument, nullptr, 'S'},
-                          {}};
+  const option known[] = {
+      {"interface", required_argument, nullptr, 'i'}, {"count", required_argument, nullptr, 'c'},
+      {"seconds", required_argument, nullptr, 't'},   {"rate", required_argument, nullptr, 'r'},
+      {"flows", required_argument, nullptr, 'f'},     {"first-flow", required_argument, nullptr, 'F'},
+      {"scatter", no_argument, nullptr, 'x'},         {"start-at", required_argument, nullptr, 'a'},
+      {"size", required_argument, nullptr, 's'},      {"source-mac", required_argument, nullptr, 'm'},
+      {"to-mac", required_argument, nullptr, 'd'},    {"bypass-qdisc", no_argument, nullptr, 'b'},
+      {"super", required_argument, nullptr, 'S'},     {}};
   Options options;
   for (int chosen; (chosen = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
     switch (chosen) {
@@ -124,6 +121,9 @@ Options parse_options(int argc, char** argv) {
         break;
       case 'F':
         options.first_flow = static_cast<std::uint32_t>(std::stoul(optarg));
+        break;
+      case 'a':
+        options.start_at = static_cast<std::uint32_t>(std::stoul(optarg));
         break;
       case 'x':
         options.scatter = true;
@@ -242,6 +242,7 @@ class Source {
       : options_(options),
         socket_(open_socket(options)),
         step_(options.scatter ? far_step(options.flows) : 1),
+        flow_(options.start_at % options.flows),
         segmentation_{.segment_bytes = static_cast<std::uint16_t>(options.size - kHeaders)} {
     const std::vector<std::uint8_t> frame = make_frame(options);
     frame_bytes_ = frame.size();
@@ -298,9 +299,9 @@ class Source {
   const Options& options_;
   int socket_;
   std::uint32_t step_;
+  std::uint32_t flow_;  // the next one
   SegmentationHeader segmentation_;
   std::size_t frame_bytes_ = 0;
-  std::uint32_t flow_ = 0;
   // What does not change of the checksums, not folded.
   std::uint32_t ip_sum_ = 0;
   std::uint32_t udp_sum_ = 0;

@@ -53,9 +53,11 @@ def draw_start(figure):
 
 def draw_cost(figure):
     lines = {}
-    for side, rounds in figure.tables[0].rounds.items() if figure.tables else ():
-        name = side.split(",")[0]
-        lines.setdefault(name, []).append((rounds[0]["flows"], figure.tables[0].median(side, "cpu_us")))
+    for table in figure.tables:
+        for side, rounds in table.rounds.items():
+            if "flows" in rounds[0]:
+                point = (rounds[0]["flows"], table.median(side, "cpu_us"))
+                lines.setdefault(side.split(",")[0], []).append(point)
     return _draw("cost", "CPU time of a packet, by the number of flows", "flows, each with its bucket or class",
                  "us of CPU, of the whole machine", {name: sorted(points) for name, points in lines.items()},
                  more="set logscale x\nset yrange [0:]", style="linespoints linewidth 2", key="left top")

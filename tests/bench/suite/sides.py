@@ -35,6 +35,10 @@ class Headgate(Side):
         self._classes, self._shape_keys, self._cpu, self._daemon_keys = classes, shape_keys, cpu, daemon_keys
         self.daemon = None
 
+    @property
+    def process(self):
+        return self.daemon.process
+
     def config(self, path):
         if path.shaper is path.source:
             shape = '[[shape]]\ninterface = "eth0"\n'
@@ -77,15 +81,16 @@ class BareForwarder(Side):
         super().__init__(name or f"bare forwarder, {threads} thread{'s' if threads > 1 else ''}{scheduling}")
         self._arguments = ["--threads", threads, *(["--fifo"] if fifo else [])]
         self._cpu = cpu
+        self.process = None
 
     def set_up(self, path, undo):
         to = ["--forward-to", "eth1"] if path.shaper is not path.source else []
-        process = path.shaper.start(*pinned(self._cpu, PROGRAMS / "bare_forwarder", "--interface", "eth0", *to,
-                                            *self._arguments), stderr=subprocess.PIPE, text=True)
-        undo.callback(processes.end, process)
-        line = process.stderr.readline()
+        self.process = path.shaper.start(*pinned(self._cpu, PROGRAMS / "bare_forwarder", "--interface", "eth0", *to,
+                                                 *self._arguments), stderr=subprocess.PIPE, text=True)
+        undo.callback(processes.end, self.process)
+        line = self.process.stderr.readline()
         if not line.startswith("forwarding"):
-            raise RuntimeError(f"bare_forwarder: {line}{process.stderr.read()}")
+            raise RuntimeError(f"bare_forwarder: {line}{self.process.stderr.read()}")
 
 
 class Kernel(Side):

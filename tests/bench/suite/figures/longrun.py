@@ -3,7 +3,7 @@
 import time
 
 from suite import paths, sides
-from suite.figures.spacing import OFFERED, RATES, TBF, headgate, tbf
+from suite.figures.spacing import FREE, OFFERED, RATES, TBF, both_placements, tbf
 from suite.report import Metric, Table
 
 TITLE = "rate over 10 s against the configured one, and bursts after idle"
@@ -43,13 +43,13 @@ def measure(figure, effort):
     try:
         for rate in RATES:
             table = Table(f"{rate} packets/s:", sides.HEADGATE, METRICS)
-            for side in effort.turns([headgate(rate), tbf(path, rate)]):
+            for side in effort.turns([*both_placements(rate, sides.HEADGATE), tbf(path, rate)]):
                 table.add(side.name, one_round(path, side, rate, effort))
             figure.show(table)
-            error = table.median(sides.HEADGATE, "ppm")
-            figure.bar(f"{rate} pps: within 10 ppm", f"{error:+.2f} ppm", abs(error) <= 10)
-            ahead = table.median(sides.HEADGATE, "burst")
-            figure.bar(f"{rate} pps: no burst after idle", f"{ahead:.0f} packets ahead (tbf: "
-                       f"{table.median(TBF, 'burst'):.0f})", ahead <= 1)
+            for name in (sides.HEADGATE, sides.HEADGATE + FREE):
+                error, ahead = table.median(name, "ppm"), table.median(name, "burst")
+                figure.bar(f"{rate} pps, {name}: within 10 ppm", f"{error:+.2f} ppm", abs(error) <= 10)
+                figure.bar(f"{rate} pps, {name}: no burst after idle", f"{ahead:.0f} packets ahead (tbf: "
+                           f"{table.median(TBF, 'burst'):.0f})", ahead <= 1)
     finally:
         path.delete()
