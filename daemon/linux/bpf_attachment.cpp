@@ -1,6 +1,7 @@
 #include "linux/bpf_attachment.hpp"
 
 #include <bpf/bpf.h>
+#include <fcntl.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_sched.h>
 
@@ -40,6 +41,14 @@ void choose_place(Filter& filter, const std::vector<Filter>& others) {
   }
 }
 
+// The kernel releases what a killed process held from the highest number on, and a capture ring takes it tens of
+// milliseconds, while what is diverted is lost. So links go above everything else: the host is open first.
+FileDescriptor released_first(FileDescriptor link) {
+  constexpr int kAboveOthers = 512;
+  const int above = fcntl(link.get(), F_DUPFD_CLOEXEC, kAboveOthers);
+  return above < 0 ? std::move(link) : FileDescriptor(above);
+}
+
 }  // namespace
 
 std::uint32_t clsact_parent(TrafficHook hook) {
@@ -62,10 +71,10 @@ BpfAttachment::BpfAttachment(Netlink& netlink, DivertMethod method, int interfac
     return;
   }
   LIBBPF_OPTS(bpf_link_create_opts, options, .flags = kBefore);
-  tcx_link_ = FileDescriptor(
+  tcx_link_ = released_first(FileDescriptor(
       check_system_call("attach " + name + " by TCX",
                         bpf_link_create(program, interface_index,
-                                        hook == TrafficHook::ingress ? kTcxIngress : kTcxEgress, &options)));
+                                        hook == TrafficHook::ingress ? kTcxIngress : kTcxEgress, &options))));
 }
 
 void BpfAttachment::attach_filter(int program) {
