@@ -17,16 +17,11 @@ constexpr std::uint32_t kWaiting = 1;
 constexpr std::uint32_t kSpinning = 2;
 constexpr std::uint32_t kWoken = 3;
 
-// How long before a deadline the thread may be awake, and for which share of all time it may spin.
-struct Spin {
-  Duration lead;
-  std::int64_t share_percent;
-};
-
-Spin spin_of(Precision precision) {
-  if (precision == Precision::high) return {std::chrono::microseconds(50), 80};
-  return {std::chrono::microseconds(50), 5};
-}
+// How long before a deadline the thread may be awake.
+constexpr Duration kLead = std::chrono::microseconds(50);
+// For which share of all time it may spin, or where precision is high spin and work.
+constexpr std::int64_t kSpinPercent = 5;
+constexpr std::int64_t kAwakePercent = 85;
 
 // A sleep shorter than this is over later than spinning would be.
 constexpr Duration kShortestSleep = std::chrono::microseconds(4);
@@ -70,15 +65,18 @@ void MonotonicClock::sleep(Duration duration) {
 }
 
 void TimerWaiter::prepare() {
+  deadline_.store(kNoDeadline, std::memory_order_seq_cst);
   state_.exchange(kWaiting, std::memory_order_acq_rel);
 }
 
 void TimerWaiter::wait(std::optional<Instant> deadline) {
   if (deadline) {
+    deadline_.store(deadline->time_since_epoch().count(), std::memory_order_seq_cst);
     sleep_until(*deadline);
   } else {
     while (state_.load(std::memory_order_acquire) == kWaiting) futex_wait(state_, kWaiting, nullptr);
   }
+  waited_until_ = MonotonicClock().now();
   cancel();
 }
 
@@ -109,9 +107,11 @@ void TimerWaiter::spin_until(Instant deadline) {
 }
 
 Duration TimerWaiter::allowed_lead(Instant now) {
-  const Spin spin = spin_of(precision_.load(std::memory_order_relaxed));
+  const bool high = precision_.load(std::memory_order_relaxed) == Precision::high;
   const Duration elapsed = std::min<Duration>(now - allowance_time_, std::chrono::seconds(1));
-  allowance_ = std::min(allowance_ + elapsed * spin.share_percent / 100, spin.lead);
+  const Duration earned = elapsed * (high ? kAwakePercent : kSpinPercent) / 100;
+  const Duration worked = high ? std::min<Duration>(now - waited_until_, elapsed) : Duration::zero();
+  allowance_ = std::clamp(allowance_ + earned - worked, -kLead, kLead);
   allowance_time_ = now;
   return std::max(allowance_, Duration::zero());
 }
@@ -122,6 +122,11 @@ void TimerWaiter::cancel() {
 
 void TimerWaiter::wake() {
   if (state_.exchange(kWoken, std::memory_order_acq_rel) == kWaiting) futex_wake(state_);
+}
+
+void TimerWaiter::wake_soon() {
+  const std::int64_t latest = (MonotonicClock().now() + kSoon).time_since_epoch().count();
+  if (deadline_.load(std::memory_order_seq_cst) > latest) wake();
 }
 
 }  // namespace headgate

@@ -2,10 +2,12 @@
 //
 // The kernel wakes a thread some microseconds late, and no two times equally. So the thread sleeps until shortly before
 // the deadline and spins for the rest, within an allowance: a share of the time that passes, whether it slept or not.
+// Where precision is high that pays for its work, too: a real-time thread must leave the processor to others at times.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 
 #include "headgate/clock.hpp"
 #include "headgate/config.hpp"
@@ -26,6 +28,7 @@ class TimerWaiter : public Waiter {
   void wait(std::optional<Instant> deadline) override;
   void cancel() override;
   void wake() override;
+  void wake_soon() override;
 
   // Any thread; from the next wait() on.
   void set_precision(Precision precision) { precision_.store(precision, std::memory_order_relaxed); }
@@ -41,11 +44,17 @@ class TimerWaiter : public Waiter {
   // prepare() and wake() exchange this word, so one of the two sees the other: either wake() finds somebody
   // waiting, or prepare() acquires what was published before the wake().
   std::atomic<std::uint32_t> state_{0};
+  // Of the wait() that goes on, in nanoseconds of Instant; kNoDeadline from prepare() on until it is known. Sequentially
+  // consistent, like what is published before a wake_soon(): either that finds the deadline of now or none, or the look
+  // for work between prepare() and wait() finds what was published.
+  static constexpr std::int64_t kNoDeadline = std::numeric_limits<std::int64_t>::max();
+  std::atomic<std::int64_t> deadline_{kNoDeadline};
   std::atomic<Precision> precision_{Precision::normal};
 
   // Waiting thread.
   Duration allowance_{};  // of spinning
   Instant allowance_time_{};
+  Instant waited_until_{};
   Duration spun_{};
 };
 

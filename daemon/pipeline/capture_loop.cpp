@@ -119,7 +119,7 @@ void CaptureLoop::publish() {
   for (Output& output : outputs_) {
     if (!std::exchange(output.staged, false)) continue;
     output.hand_off->publish();
-    output.drain_waiter->wake();
+    output.drain_waiter->wake_soon();
   }
 }
 

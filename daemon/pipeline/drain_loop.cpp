@@ -20,11 +20,14 @@ DrainLoop::DrainLoop(const std::vector<DrainInput>& inputs, PacketSink& sink, Wa
 }
 
 void DrainLoop::run() {
+  awake_since_ = clock_.now();
   while (!all_ended()) {
     if (has_requests_.load(std::memory_order_relaxed)) run_requests();
     if (reconfiguration_ != nullptr) go_on_with_reconfiguration();
     const bool took = take_hand_overs();
-    due_count_ = shaper_.release(clock_.now(), due_);
+    const Instant now = clock_.now();
+    rest_at_times(now);
+    due_count_ = shaper_.release(now, due_);
     const bool sends = unshaped_count_ + due_count_ > 0;
     if (sends) send_staged();
     if (slot_count_ > 0) give_back_slots();
@@ -252,6 +255,13 @@ void DrainLoop::sleep_until(std::optional<Instant> next) {
     return;
   }
   waiter_.wait(next);
+  awake_since_ = clock_.now();
+}
+
+void DrainLoop::rest_at_times(Instant now) {
+  if (now - awake_since_ < kLongestRun) return;
+  clock_.sleep(kRest);
+  awake_since_ = clock_.now();
 }
 
 bool DrainLoop::has_hand_overs() const {

@@ -58,6 +58,10 @@ class DrainLoop {
 
  private:
   static constexpr std::size_t kBatch = 64;
+  // A real-time thread that works without a pause is stopped by the kernel for 50 ms of a second, all at once, for the
+  // ordinary threads' sake. It gives them the same share in small pieces.
+  static constexpr Duration kLongestRun = std::chrono::milliseconds(2);
+  static constexpr Duration kRest = std::chrono::microseconds(110);
 
   struct PendingRequest {
     Request request;
@@ -95,6 +99,7 @@ class DrainLoop {
   void run_requests();
   void publish_next_due(std::optional<Instant> next);
   void sleep_until(std::optional<Instant> next);
+  void rest_at_times(Instant now);
   void send_rest();
 
   std::vector<Input> inputs_;
@@ -107,6 +112,7 @@ class DrainLoop {
   std::shared_ptr<const Classifier> classifier_;
   PacketTaps* taps_ = nullptr;  // null: no capture runs
   DrainHealth health_;
+  Instant awake_since_{};
   Reconfiguration* reconfiguration_ = nullptr;  // met in some input and not ended
   std::optional<Reconfiguration::Step>
       waits_for_;  // the step that this thread has ended and others may not have

@@ -20,6 +20,11 @@ class Waiter {
 
   // Any thread. A system call only when the drain thread sleeps or is about to.
   virtual void wake() = 0;
+
+  // Any thread. As wake(), but may leave a drain thread asleep that wakes by itself within kSoon: what it is to find then
+  // can wait as long, and being woken twice costs much more than being woken once.
+  virtual void wake_soon() { wake(); }
+  static constexpr Duration kSoon = std::chrono::microseconds(50);
 };
 
 }  // namespace headgate

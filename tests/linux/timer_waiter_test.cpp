@@ -42,15 +42,15 @@ TEST(TimerWaiter, SpinsForASmallShareOfTheTimeUnlessPrecisionIsHigh) {
   TimerWaiter high;
   high.set_precision(Precision::high);
   const Instant start = clock.now();
-  for (int i = 1; i <= 100; ++i) {
-    for (TimerWaiter* waiter : {&normal, &high}) {
+  for (TimerWaiter* waiter : {&normal, &high}) {
+    for (int i = 0; i < 1000; ++i) {
       const Instant deadline = clock.now() + microseconds(100);
       waiter->prepare();
       waiter->wait(deadline);
       EXPECT_GE(clock.now(), deadline);
     }
   }
-  EXPECT_LE(normal.spun(), (clock.now() - start) / 10);
+  EXPECT_LE(normal.spun(), (clock.now() - start) / 8);  // 5 %, and what others took from it meanwhile
   EXPECT_GT(high.spun(), Duration::zero());
 }
 
@@ -135,6 +135,35 @@ TEST(TimerWaiter, LosesNoWakeUpBetweenTwoThreads) {
   }
   other.join();
   EXPECT_EQ(number, 2 * kRounds);
+}
+
+// One thread sleeps, now with a deadline that comes soon and now with none; the other publishes numbers and wakes it soon.
+// A number that is not seen leaves both hanging.
+TEST(TimerWaiter, AWakeSoonIsNotLostWhateverTheDeadline) {
+  constexpr int kNumbers = 20'000;
+  MonotonicClock clock;
+  TimerWaiter waiter;
+  std::atomic<int> published{0};
+  std::atomic<int> seen{0};
+  std::thread sleeper([&] {
+    for (int round = 0; seen < kNumbers; ++round) {
+      waiter.prepare();
+      if (published.load(std::memory_order_seq_cst) != seen) {
+        waiter.cancel();
+        seen = published.load();
+      } else if (round % 2 == 0) {
+        waiter.wait(clock.now() + microseconds(round % 100));
+      } else {
+        waiter.wait(std::nullopt);
+      }
+    }
+  });
+  for (int number = 1; number <= kNumbers; ++number) {
+    published.store(number, std::memory_order_seq_cst);
+    waiter.wake_soon();
+    while (seen < number) std::this_thread::yield();
+  }
+  sleeper.join();
 }
 
 }  // namespace
