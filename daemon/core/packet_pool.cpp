@@ -16,6 +16,10 @@ std::array<std::byte, PacketPool::kTagBytes> wire_form(StrippedTag tag) {
           std::byte(tag.tci & 0xff)};
 }
 
+bool is_tagged(std::span<const std::byte> frame, StrippedTag tag) {
+  return tag.tpid != 0 && frame.size() >= kMacBytes;
+}
+
 }  // namespace
 
 static_assert(sizeof(StoredPacket) == 48 && std::is_trivially_destructible_v<StoredPacket>);
@@ -25,16 +29,18 @@ PacketPool::PacketPool(DataSize memory, std::pmr::memory_resource* source)
       chunk_count_(static_cast<std::uint32_t>(
           std::clamp<std::uint64_t>(memory.bytes / kChunkBytes, 1, std::uint64_t{kEnd} - 1))),
       chunks_(std::pmr::polymorphic_allocator<Chunk>(source).allocate(chunk_count_)),
-      free_(chunk_count_, source) {}
+      free_(chunk_count_, source) {
+  lent_.reserve(kMostLent);
+}
 
 PacketPool::~PacketPool() {
   std::pmr::polymorphic_allocator<Chunk>(source_).deallocate(chunks_, chunk_count_);
 }
 
 PacketHandle PacketPool::store(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix) {
-  const bool tagged = tag.tpid != 0 && frame.size() >= kMacBytes;
+  const bool tagged = is_tagged(frame, tag);
   const std::size_t length = prefix + frame.size() + (tagged ? kTagBytes : 0);
-  if (chunks_for(length) > free_.size()) return kNoPacket;
+  if (chunks_for(length) > free_chunks()) return kNoPacket;
   const PacketHandle first = free_.take();
   auto* stored = new (&chunks_[first]) StoredPacket;
   stored->length = static_cast<std::uint32_t>(length);
@@ -71,7 +77,63 @@ void PacketPool::fill(PacketHandle first, std::span<const std::span<const std::b
   link(last) = kEnd;
 }
 
+PacketHandle PacketPool::store_lent(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix) {
+  if (frame.size() < kLentFrom || lent_.size() == kMostLent) return store(frame, tag, prefix);
+  const bool tagged = is_tagged(frame, tag);
+  const std::size_t length = prefix + frame.size() + (tagged ? kTagBytes : 0);
+  if (chunks_for(length) > free_chunks()) return kNoPacket;
+  const PacketHandle packet = free_.take();
+  auto* stored = new (&chunks_[packet]) StoredPacket;
+  stored->length = static_cast<std::uint32_t>(length);
+  stored->lent = true;
+  set_aside_ += chunks_for(length) - 1;
+  link(packet) = kEnd;
+
+  const std::size_t copied = prefix + kMacBytes;
+  const std::size_t head_bytes = copied + (tagged ? kTagBytes : 0);
+  new (payload(packet, true).data()) Loan{.rest = frame.subspan(kMacBytes),
+                                          .head_bytes = static_cast<std::uint32_t>(head_bytes),
+                                          .place = static_cast<std::uint32_t>(lent_.size())};
+  const std::span<std::byte> head = lent_head(packet);
+  std::memcpy(head.data(), frame.data() - prefix, copied);
+  if (tagged) std::memcpy(head.data() + copied, wire_form(tag).data(), kTagBytes);
+  lent_.push_back(packet);
+  return packet;
+}
+
+void PacketPool::keep_lent() {
+  while (!lent_.empty()) {
+    const PacketHandle packet = lent_.back();
+    std::array<std::byte, kChunkBytes> head;  // where it stands the frame will
+    const std::span<const std::byte> lent = lent_head(packet);
+    const std::span<const std::byte> rest = loan(packet).rest;
+    std::memcpy(head.data(), lent.data(), lent.size());
+    const std::array<std::span<const std::byte>, 2> pieces = {std::span(head).first(lent.size()), rest};
+    end_loan(packet);
+    fill(packet, pieces);
+  }
+}
+
+// The chunks that were set aside are free again.
+void PacketPool::end_loan(PacketHandle packet) {
+  const std::uint32_t place = loan(packet).place;
+  loan(lent_.back()).place = place;
+  lent_[place] = lent_.back();
+  lent_.pop_back();
+  header(packet)->lent = false;
+  set_aside_ -= chunks_for(header(packet)->length) - 1;
+}
+
+PacketPool::Loan& PacketPool::loan(PacketHandle packet) const {
+  return *std::launder(reinterpret_cast<Loan*>(payload(packet, true).data()));
+}
+
+std::span<std::byte> PacketPool::lent_head(PacketHandle packet) const {
+  return payload(packet, true).subspan(sizeof(Loan), loan(packet).head_bytes);
+}
+
 void PacketPool::free(PacketHandle packet) {
+  if (header(packet)->lent) end_loan(packet);
   for (std::uint32_t chunk = packet; chunk != kEnd;) {
     const std::uint32_t next = link(chunk);
     free_.give_back(chunk);
@@ -80,6 +142,11 @@ void PacketPool::free(PacketHandle packet) {
 }
 
 std::size_t PacketPool::parts(PacketHandle packet, std::span<std::span<const std::byte>> parts) const {
+  if (header(packet)->lent) {
+    parts[0] = lent_head(packet);
+    parts[1] = loan(packet).rest;
+    return 2;
+  }
   std::size_t count = 0;
   std::size_t left = header(packet)->length;
   for (std::uint32_t chunk = packet; chunk != kEnd; chunk = link(chunk)) {

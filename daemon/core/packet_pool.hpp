@@ -3,6 +3,9 @@
 // A frame takes one chunk or a chain of them. The first chunk begins with the packet's header, so that a
 // small frame with its header is two cache lines. When too few chunks are free, store() refuses and the
 // caller makes room.
+//
+// A large frame may instead be lent: it stays where it is, and only chunks for it are set aside, until it is freed or
+// keep_lent() copies it. What leaves at once is then never copied.
 #pragma once
 
 #include <array>
@@ -10,6 +13,7 @@
 #include <cstdint>
 #include <memory_resource>
 #include <span>
+#include <vector>
 
 #include "core/number_stack.hpp"
 #include "headgate/clock.hpp"
@@ -35,6 +39,7 @@ struct StoredPacket {
   std::uint32_t charged_bytes = 0;
   std::uint16_t charged_packets = 0;
   std::uint16_t class_slot = 0;
+  bool lent = false;  // of the pool
 
   Count charge() const { return {charged_packets, charged_bytes}; }
 };
@@ -62,6 +67,12 @@ class PacketPool {
   PacketHandle store(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix = 0);
   void free(PacketHandle packet);
 
+  // As store(), but the frame (and its prefix) must stay valid until it is freed or kept.
+  PacketHandle store_lent(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix = 0);
+  void keep_lent();                               // copies every frame that is lent
+  static constexpr std::size_t kLentFrom = 4096;  // bytes; what is smaller is copied all the same
+  static constexpr std::size_t kMostLent = 512;   // at once; and so is what comes then
+
   StoredPacket& operator[](PacketHandle packet) { return *header(packet); }
   const StoredPacket& operator[](PacketHandle packet) const { return *header(packet); }
 
@@ -71,7 +82,7 @@ class PacketPool {
 
   static std::uint32_t chunks_for(std::size_t frame_bytes);
   std::uint32_t chunks() const { return chunk_count_; }
-  std::uint32_t free_chunks() const { return free_.size(); }
+  std::uint32_t free_chunks() const { return free_.size() - set_aside_; }
 
   void prefetch(PacketHandle packet) const { __builtin_prefetch(&chunks_[packet], 1); }
   // The memory in which the next `packets` small frames will be stored.
@@ -88,15 +99,27 @@ class PacketPool {
     std::array<std::byte, kChunkBytes> bytes;
   };
 
+  // What stands in the only chunk of a lent frame, behind its header; its first bytes follow, the tag among them.
+  struct Loan {
+    std::span<const std::byte> rest;
+    std::uint32_t head_bytes;
+    std::uint32_t place;  // in lent_
+  };
+
+  void fill(PacketHandle first, std::span<const std::span<const std::byte>> pieces);
+  Loan& loan(PacketHandle packet) const;
+  std::span<std::byte> lent_head(PacketHandle packet) const;
+  void end_loan(PacketHandle packet);
   StoredPacket* header(PacketHandle packet) const;
   std::uint32_t& link(std::uint32_t chunk) const;
   std::span<std::byte> payload(std::uint32_t chunk, bool first) const;
-  void fill(PacketHandle first, std::span<const std::span<const std::byte>> pieces);
 
   std::pmr::memory_resource* source_;
   std::uint32_t chunk_count_;
   Chunk* chunks_;  // written to only as chunks are taken
   NumberStack free_;
+  std::uint32_t set_aside_ = 0;  // of the free chunks, for frames that are lent
+  std::vector<PacketHandle> lent_;
 };
 
 }  // namespace headgate

@@ -61,6 +61,16 @@ void Shaper::admit(std::span<const ArrivingPacket> packets, Instant now) {
   }
 }
 
+void Shaper::admit_lent(std::span<const ArrivingPacket> packets, Instant now) {
+  state_->lending = true;
+  admit(packets, now);
+  state_->lending = false;
+}
+
+void Shaper::keep_lent() {
+  state_->pool.keep_lent();
+}
+
 // What each packet will touch hangs on what the one before it in the chain says: index, record, backlog, last packet.
 // So all packets go one step of the chain together, and their cache misses overlap.
 void Shaper::State::prefetch(std::span<const ArrivingPacket> batch) const {
@@ -182,7 +192,9 @@ PacketHandle Shaper::State::store(const FlowRecord& record, const ArrivingPacket
     if (longest == kNoBacklog || backlogs.among_longest(own + needed)) return kNoPacket;
     drop_last(longest);
   }
-  const PacketHandle handle = pool.store(packet.frame, {packet.vlan_tpid, packet.vlan_tci}, frame_prefix);
+  const StrippedTag tag{packet.vlan_tpid, packet.vlan_tci};
+  const PacketHandle handle = lending ? pool.store_lent(packet.frame, tag, frame_prefix)
+                                      : pool.store(packet.frame, tag, frame_prefix);
   StoredPacket& stored = pool[handle];
   stored.arrival = packet.arrival;
   stored.departure = packet.arrival;

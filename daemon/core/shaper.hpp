@@ -74,6 +74,11 @@ class Shaper {
   // the cache misses of many flows overlap.
   void admit(std::span<const ArrivingPacket> packets, Instant now);
 
+  // As admit(), but large frames are copied only by keep_lent(), which must come before their slots are given back: what
+  // is completed until then is never copied.
+  void admit_lent(std::span<const ArrivingPacket> packets, Instant now);
+  void keep_lent();
+
   // Takes out the packets due by `now`, in order of ideal time, at most out.size(). They count as queued until
   // complete() says what became of them; every packet taken must be completed before the next release(), admit() or
   // reconfigure().

@@ -91,6 +91,7 @@ struct Shaper::State {
 
   DropObserver* drop_observer = nullptr;
   std::size_t outstanding = 0;  // packets released but not completed
+  bool lending = false;         // frames that are admitted are lent
 };
 
 }  // namespace headgate

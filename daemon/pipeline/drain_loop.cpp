@@ -55,7 +55,7 @@ bool DrainLoop::take_hand_overs() {
     at = at + 1 == inputs_.size() ? 0 : at + 1;
   }
   first_input_ = first_input_ + 1 == inputs_.size() ? 0 : first_input_ + 1;
-  if (arriving_count_ > 0) shaper_.admit({arriving_.data(), arriving_count_}, clock_.now());
+  if (arriving_count_ > 0) shaper_.admit_lent({arriving_.data(), arriving_count_}, clock_.now());
   return took;
 }
 
@@ -91,6 +91,7 @@ bool DrainLoop::take_from(Input& input) {
 }
 
 void DrainLoop::give_back_slots() {
+  shaper_.keep_lent();
   for (Input& input : inputs_) {
     if (input.slot_count == 0) continue;
     input.source->give_back({&slots_[input.first_slot], std::exchange(input.slot_count, 0)});

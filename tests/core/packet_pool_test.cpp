@@ -109,5 +109,52 @@ TEST(PacketPool, KeepsThePrefixInFrontOfTheFrameAndTheTagBehindTheMacAddresses) 
   EXPECT_TRUE(std::equal(stored.begin() + 26, stored.end(), memory.begin() + 22));
 }
 
+TEST(PacketPool, ALentFrameIsReadWhereItIsUntilItIsKept) {
+  for (const StrippedTag tag : {StrippedTag{}, StrippedTag{.tpid = 0x88a8, .tci = 7}}) {
+    PacketPool pool(DataSize{1024 * 1024});
+    const std::uint32_t free = pool.free_chunks();
+    auto memory = pattern(10 + 60'000);
+    const auto frame = std::span<const std::byte>(memory).subspan(10);
+    const PacketHandle wanted = pool.store(frame, tag, 10);
+    const PacketHandle lent = pool.store_lent(frame, tag, 10);
+    EXPECT_EQ(free - pool.free_chunks(), 2 * PacketPool::chunks_for(pool[wanted].length));
+    EXPECT_EQ(pool[lent].length, pool[wanted].length);
+    EXPECT_EQ(read_back(pool, lent), read_back(pool, wanted));
+    memory.back() ^= std::byte{1};
+    EXPECT_NE(read_back(pool, lent), read_back(pool, wanted));
+    memory.back() ^= std::byte{1};
+    pool.keep_lent();
+    std::fill(memory.begin(), memory.end(), std::byte{0});
+    EXPECT_EQ(read_back(pool, lent), read_back(pool, wanted));
+    pool.free(wanted);
+    pool.free(lent);
+    EXPECT_EQ(pool.free_chunks(), free);
+  }
+}
+
+TEST(PacketPool, ASmallFrameIsCopiedEvenIfItIsLent) {
+  PacketPool pool(DataSize{1024 * 1024});
+  auto memory = pattern(PacketPool::kLentFrom - 1);
+  const PacketHandle packet = pool.store_lent(memory, {});
+  std::fill(memory.begin(), memory.end(), std::byte{0});
+  EXPECT_EQ(read_back(pool, packet), pattern(PacketPool::kLentFrom - 1));
+}
+
+TEST(PacketPool, LentFramesFillThePoolAsStoredOnesDo) {
+  const auto memory = pattern(10'000);
+  PacketPool pool(DataSize{3 * PacketPool::chunks_for(memory.size()) * PacketPool::kChunkBytes});
+  std::vector<PacketHandle> lent;
+  for (int i = 0; i < 3; ++i) lent.push_back(pool.store_lent(memory, {}));
+  EXPECT_EQ(pool.store_lent(memory, {}), kNoPacket);
+  EXPECT_EQ(pool.store(pattern(1), {}), kNoPacket);
+  pool.free(lent[0]);
+  const PacketHandle small = pool.store(pattern(300), {});
+  pool.keep_lent();
+  for (const int i : {1, 2}) EXPECT_EQ(read_back(pool, lent[static_cast<std::size_t>(i)]), memory);
+  EXPECT_EQ(read_back(pool, small), pattern(300));
+  for (const PacketHandle packet : {small, lent[2], lent[1]}) pool.free(packet);
+  EXPECT_EQ(pool.free_chunks(), pool.chunks());
+}
+
 }  // namespace
 }  // namespace headgate

@@ -147,6 +147,24 @@ TEST_F(DrainLoopTest, SendsUnshapedPacketsAtOnceFromTheirSlots) {
   EXPECT_EQ(all.sent.packets, 2u);
 }
 
+TEST_F(DrainLoopTest, LargeFramesThatWaitOutliveTheirSlots) {
+  use({shaped(1000)});
+  std::vector<Frame> large;
+  for (int i = 0; i < 3; ++i)
+    large.push_back(PacketBuilder()
+                        .ipv4("10.0.0.1", "10.0.1.1")
+                        .udp(1, 2)
+                        .payload(60'000, static_cast<std::uint8_t>(i))
+                        .build());
+  for (const Frame& frame : large) hand_over(frame);
+  run();
+  ASSERT_EQ(sink_.departures.size(), large.size());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(sink_.departures[i].at, kTestStart + i * milliseconds(1));
+    EXPECT_TRUE(sink_.departures[i].frame == large[i]);
+  }
+}
+
 TEST_F(DrainLoopTest, PutsAStrippedTagBackBehindTheMacAddresses) {
   const Frame tagged = PacketBuilder().vlan(5).ipv4("10.0.0.1", "10.0.0.2").udp(1, 2).payload(18).build();
   Frame untagged = tagged;
