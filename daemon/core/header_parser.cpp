@@ -47,7 +47,7 @@ class Reader {
 };
 
 bool is_tag(std::uint16_t ether_type) {
-  return ether_type == 0x8100 || ether_type == 0x88a8 || ether_type == 0x9100;
+  return ether_type == 0x8100 || ether_type == 0x88a8;
 }
 
 void note_tag(ParsedHeaders& headers, std::uint16_t tci) {
@@ -162,7 +162,7 @@ ParsedHeaders parse_headers(std::span<const std::byte> frame, bool has_stripped,
   reader.copy(0, headers.destination_mac);
   reader.copy(6, headers.source_mac);
   reader.skip(12);
-  for (int tags = 0; tags < kMaxTags && reader.has(6) && is_tag(reader.at16(0)); ++tags) {
+  for (int tags = has_stripped ? 1 : 0; tags < kMaxTags && reader.has(6) && is_tag(reader.at16(0)); ++tags) {
     note_tag(headers, reader.at16(2));
     headers.tag_bytes += 4;
     reader.skip(4);

@@ -1,9 +1,9 @@
 // What headgate reads of a frame: the fields that keys and the rule for control traffic need.
 // Pure, never reads beyond the frame, accepts anything: what is broken or unknown is left at its default.
 //
-// Limits: tags of 802.1Q and 802.1ad (also the older 0x9100), at most kMaxTags of them, of which the first two with an
-// identifier are reported (identifier 0 only carries a priority); at most kMaxExtensionHeaders of IPv6. A frame beyond
-// a limit counts as if it ended there.
+// Limits: tags of 802.1Q and 802.1ad, at most kMaxTags of them, the one that the kernel took out of the frame included
+// (identifier 0 only carries a priority and is not reported); at most kMaxExtensionHeaders of IPv6. A frame beyond a
+// limit counts as if it ended there. The divert program in the kernel (linux/divert.bpf.c) has the same limits.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace headgate {
 
-inline constexpr int kMaxTags = 8;
+inline constexpr int kMaxTags = 2;
 inline constexpr int kMaxExtensionHeaders = 8;
 
 enum class NetworkProtocol : std::uint8_t { other, ipv4, ipv6 };

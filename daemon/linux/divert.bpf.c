@@ -16,7 +16,6 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/pkt_cls.h>
-#include <linux/udp.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -25,7 +24,9 @@
 
 #define GO_ON (-1)
 #define VLAN_TAGS_MAX 2
-#define EXTENSION_HEADERS_MAX 4
+#define EXTENSION_HEADERS_MAX 8
+#define HOST_IDENTITY 139
+#define SHIM6 140
 
 // Set before loading.
 const volatile __u32 own_mark;       // of packets that headgated sends itself
@@ -53,43 +54,80 @@ static __always_inline bool is_vlan_tag(__be16 ether_type) {
   return ether_type == bpf_htons(ETH_P_8021Q) || ether_type == bpf_htons(ETH_P_8021AD);
 }
 
+// What is control traffic is read as daemon/core/header_parser.cpp reads it, within the same limits. `end` is where the
+// packet ends by its own word, as an offset in the frame.
+
 // DHCP and DHCPv6. The destination decides: their RFCs leave the source port free.
-static __always_inline bool is_dhcp(struct __sk_buff* skb, __u32 offset) {
-  struct udphdr udp;
-  if (bpf_skb_load_bytes(skb, offset, &udp, sizeof(udp)) < 0) return false;
-  return udp.dest == bpf_htons(67) || udp.dest == bpf_htons(68) || udp.dest == bpf_htons(546) ||
-         udp.dest == bpf_htons(547);
+static __always_inline bool is_udp_to(struct __sk_buff* skb, __u32 offset, __u32 end, __u16 port,
+                                      __u16 other) {
+  struct {
+    __be16 source;
+    __be16 destination;
+  } ports;
+  if (offset + sizeof(ports) > end || bpf_skb_load_bytes(skb, offset, &ports, sizeof(ports)) < 0)
+    return false;
+  return ports.destination == bpf_htons(port) || ports.destination == bpf_htons(other);
 }
 
 // Router solicitation and advertisement, neighbour solicitation and advertisement, redirect.
-static __always_inline bool is_neighbour_discovery(struct __sk_buff* skb, __u32 offset) {
+static __always_inline bool is_neighbour_discovery(struct __sk_buff* skb, __u32 offset, __u32 end) {
   __u8 type;
-  if (bpf_skb_load_bytes(skb, offset, &type, sizeof(type)) < 0) return false;
+  if (offset + sizeof(type) > end || bpf_skb_load_bytes(skb, offset, &type, sizeof(type)) < 0) return false;
   return type >= 133 && type <= 137;
 }
 
 static __always_inline bool is_ipv4_control(struct __sk_buff* skb, __u32 offset) {
   struct iphdr ip;
   if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)) < 0) return false;
-  const bool later_fragment = (ip.frag_off & bpf_htons(0x1fff)) != 0;
-  return ip.protocol == IPPROTO_UDP && !later_fragment && is_dhcp(skb, offset + ip.ihl * 4);
+  const bool fragment = (ip.frag_off & bpf_htons(0x3fff)) != 0;
+  if (ip.version != 4 || ip.ihl < 5 || ip.protocol != IPPROTO_UDP || fragment) return false;
+  const __u32 header = ip.ihl * 4;
+  const __u32 total = bpf_ntohs(ip.tot_len);
+  return is_udp_to(skb, offset + header, total < header ? skb->len : offset + total, 67, 68);
+}
+
+// Length in bytes of an IPv6 extension header that can be skipped, or 0.
+static __always_inline __u32 extension_length(__u8 type, __u8 length) {
+  switch (type) {
+    case IPPROTO_HOPOPTS:
+    case IPPROTO_ROUTING:
+    case IPPROTO_DSTOPTS:
+    case IPPROTO_MH:
+    case HOST_IDENTITY:
+    case SHIM6:
+      return (length + 1) * 8;
+    case IPPROTO_FRAGMENT:
+      return 8;
+    case IPPROTO_AH:
+      return (length + 2) * 4;
+    default:
+      return 0;
+  }
 }
 
 static __always_inline bool is_ipv6_control(struct __sk_buff* skb, __u32 offset) {
   struct ipv6hdr ip;
-  if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)) < 0) return false;
+  if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)) < 0 || ip.version != 6) return false;
   __u8 next = ip.nexthdr;
   offset += sizeof(ip);
+  const __u32 payload = bpf_ntohs(ip.payload_len);
+  const __u32 end = payload == 0 || offset + payload > skb->len ? skb->len : offset + payload;
 #pragma unroll
   for (int i = 0; i < EXTENSION_HEADERS_MAX; ++i) {
-    if (next != IPPROTO_HOPOPTS && next != IPPROTO_ROUTING && next != IPPROTO_DSTOPTS) break;
-    struct ipv6_opt_hdr extension;
+    if (extension_length(next, 0) == 0) break;
+    struct {
+      struct ipv6_opt_hdr common;
+      __be16 fragment;
+    } extension;
     if (bpf_skb_load_bytes(skb, offset, &extension, sizeof(extension)) < 0) return false;
-    next = extension.nexthdr;
-    offset += (extension.hdrlen + 1) * 8;
+    const __u32 length = extension_length(next, extension.common.hdrlen);
+    if (offset + length > end) return false;
+    if (next == IPPROTO_FRAGMENT && (extension.fragment & bpf_htons(0xfff9)) != 0) return false;
+    next = extension.common.nexthdr;
+    offset += length;
   }
-  if (next == IPPROTO_UDP) return is_dhcp(skb, offset);
-  return next == IPPROTO_ICMPV6 && is_neighbour_discovery(skb, offset);
+  if (next == IPPROTO_UDP) return is_udp_to(skb, offset, end, 546, 547);
+  return next == IPPROTO_ICMPV6 && is_neighbour_discovery(skb, offset, end);
 }
 
 // Only IPv4 and IPv6, also behind VLAN tags, and of these not what keeps the host reachable.
@@ -98,8 +136,8 @@ static __always_inline bool is_to_be_diverted(struct __sk_buff* skb) {
   __u32 offset = ETH_HLEN;
   if (bpf_skb_load_bytes(skb, offsetof(struct ethhdr, h_proto), &ether_type, sizeof(ether_type)) < 0)
     return false;
-#pragma unroll
-  for (int i = 0; i < VLAN_TAGS_MAX; ++i) {
+  // One of them may stand beside the frame.
+  for (int tags = skb->vlan_present ? 1 : 0; tags < VLAN_TAGS_MAX; ++tags) {
     if (!is_vlan_tag(ether_type)) break;
     struct vlan_header tag;
     if (bpf_skb_load_bytes(skb, offset, &tag, sizeof(tag)) < 0) return false;

@@ -165,11 +165,13 @@ TEST(HeaderParser, ReportsTagsInsideTheFrameAndTheStrippedOneBeforeThem) {
   const ParsedHeaders stripped = parse_headers(builder.build(), true, 7);
   EXPECT_EQ(stripped.outer_vlan, 7);
   EXPECT_EQ(stripped.inner_vlan, 5);
-  const ParsedHeaders three = parse_headers(builder.vlan(6, 0x88a8).vlan(8, 0x9100).build());
-  EXPECT_EQ(three.outer_vlan, 5);
-  EXPECT_EQ(three.inner_vlan, 6);
-  EXPECT_EQ(three.tag_bytes, 12);
-  EXPECT_EQ(three.destination_port, 2);
+  const ParsedHeaders two = parse_headers(builder.vlan(6, 0x88a8).build());
+  EXPECT_EQ(two.outer_vlan, 5);
+  EXPECT_EQ(two.inner_vlan, 6);
+  EXPECT_EQ(two.tag_bytes, 8);
+  EXPECT_EQ(two.destination_port, 2);
+  EXPECT_EQ(parse_headers(builder.build(), true, 7).network, NetworkProtocol::other);
+  EXPECT_EQ(parse_headers(from_v4().udp(1, 2).vlan(5, 0x9100).build()).network, NetworkProtocol::other);
 }
 
 TEST(HeaderParser, TakesAPriorityTagForNoVlan) {

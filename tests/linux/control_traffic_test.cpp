@@ -1,11 +1,18 @@
+#include <bpf/bpf.h>
 #include <gtest/gtest.h>
 #include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
 
 #include <map>
 #include <optional>
+#include <random>
 #include <string>
+#include <vector>
 
+#include "core/header_parser.hpp"
+#include "headgate/clock.hpp"
 #include "linux/divert_fixture.hpp"
+#include "linux/divert_program.hpp"
 #include "support/packet_builder.hpp"
 
 namespace headgate::test {
@@ -98,10 +105,119 @@ TEST_P(ControlTrafficTest, WhatOnlyResemblesControlTrafficIsDiverted) {
       {"TCP to the port of DHCP", PacketBuilder().ipv4(kNear4, kFar4).tcp(4000, 67).payload(32).build()},
       {"from the port of DHCP", PacketBuilder().ipv4(kNear4, kFar4).udp(67, 4000).payload(32).build()},
       {"ICMP echo of IPv4", PacketBuilder().ipv4(kNear4, kFar4).icmp_echo().payload(32).build()},
+      {"port of DHCPv6 in IPv4", PacketBuilder().ipv4(kNear4, kFar4).udp(4000, 547).payload(32).build()},
+      {"port of DHCP in IPv6", PacketBuilder().ipv6(kNear6, kFar6).udp(4000, 67).payload(32).build()},
   };
   for (const auto& [name, frame] : frames) {
     near.send(frame);
     EXPECT_EQ(capture.receive(kSoon), frame) << name;
+  }
+}
+
+// --- the kernel's program and the parser beside it --------------------------------------------------------
+
+constexpr int kGoOn = -1;
+
+// Runs the divert program on a frame, without any interface.
+class DivertProgramRun {
+ public:
+  DivertProgramRun() : program_({.own_mark = 1, .divert_device = 1, .return_device = 1}) {
+    program_.set_diverting(true);
+  }
+
+  bool diverts(Frame frame) {
+    program_.arm();  // nobody reads what is diverted
+    LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame.data(),
+                .data_size_in = static_cast<std::uint32_t>(frame.size()), .repeat = 1);
+    if (bpf_prog_test_run_opts(program_.divert(), &options) != 0)
+      throw std::system_error(errno, std::system_category(), "run the divert program");
+    const int verdict = static_cast<int>(options.retval);
+    if (verdict != kGoOn && verdict != TC_ACT_REDIRECT) throw std::runtime_error(std::to_string(verdict));
+    return verdict == TC_ACT_REDIRECT;
+  }
+
+ private:
+  DivertProgram program_;
+};
+
+// What is to be diverted by the parser's word.
+bool parser_diverts(const Frame& frame) {
+  const ParsedHeaders headers = parse_headers(frame);
+  const std::size_t at = 12 + headers.tag_bytes;
+  const unsigned type = std::to_integer<unsigned>(frame[at]) << 8 | std::to_integer<unsigned>(frame[at + 1]);
+  return (type == ETH_P_IP || type == ETH_P_IPV6) && !headers.control;
+}
+
+std::string hex(const Frame& frame) {
+  std::string text;
+  for (const std::byte byte : frame) {
+    text += "0123456789abcdef"[std::to_integer<unsigned>(byte) >> 4];
+    text += "0123456789abcdef"[std::to_integer<unsigned>(byte) & 15];
+  }
+  return text;
+}
+
+using Step = std::function<void(PacketBuilder&)>;
+
+// Every combination of tags, headers and what is control traffic or nearly so.
+std::vector<Frame> frames_near_control() {
+  const std::vector<Step> tags = {[](PacketBuilder&) {}, [](PacketBuilder& to) { to.vlan(5); },
+                                  [](PacketBuilder& to) { to.vlan(5, 0x88a8).vlan(6); },
+                                  [](PacketBuilder& to) { to.vlan(5).vlan(6).vlan(7); },
+                                  [](PacketBuilder& to) { to.vlan(5, 0x9100); }};
+  std::vector<Step> networks = {[](PacketBuilder& to) { to.ipv4(kNear4, kFar4); },
+                                [](PacketBuilder& to) { to.ipv4(kNear4, kFar4).ipv4_options(10); },
+                                [](PacketBuilder& to) { to.ipv4(kNear4, kFar4).fragment(0, true); },
+                                [](PacketBuilder& to) { to.ipv4(kNear4, kFar4).fragment(64, false); },
+                                [](PacketBuilder& to) { to.ipv6(kNear6, kFar6).fragment(0, false); },
+                                [](PacketBuilder& to) { to.ipv6(kNear6, kFar6).fragment(0, true); },
+                                [](PacketBuilder& to) { to.ipv6(kNear6, kFar6).routing_header(); }};
+  for (int headers = 0; headers <= kMaxExtensionHeaders + 1; ++headers)
+    networks.emplace_back([headers](PacketBuilder& to) {
+      to.ipv6(kNear6, kFar6);
+      for (int i = 0; i < headers; ++i) to.destination_options();
+    });
+  std::vector<Step> transports;
+  for (const std::uint16_t port : {66, 67, 68, 69, 545, 546, 547, 548})
+    transports.emplace_back([port](PacketBuilder& to) { to.udp(4000, port); });
+  for (const std::uint8_t type : {132, 133, 137, 138})
+    transports.emplace_back([type](PacketBuilder& to) { to.icmpv6(type); });
+  transports.emplace_back([](PacketBuilder& to) { to.tcp(4000, 67); });
+
+  std::vector<Frame> frames;
+  for (const Step& tag : tags)
+    for (const Step& network : networks)
+      for (const Step& transport : transports) {
+        PacketBuilder builder;
+        for (const Step* step : {&tag, &network, &transport}) (*step)(builder);
+        frames.push_back(builder.payload(20).build());
+      }
+  return frames;
+}
+
+TEST(DivertProgramTest, TheKernelAndTheParserAgreeOnWhatIsControlTraffic) {
+  DivertProgramRun kernel;
+  int control = 0;
+  for (const Frame& frame : frames_near_control()) {
+    EXPECT_EQ(kernel.diverts(frame), parser_diverts(frame)) << hex(frame);
+    control += parse_headers(frame).control;
+  }
+  EXPECT_GE(control, 50);
+}
+
+TEST(DivertProgramTest, TheKernelAndTheParserAgreeOnBrokenFrames) {
+  DivertProgramRun kernel;
+  std::mt19937 random(11);
+  const std::vector<Frame> frames = frames_near_control();
+  for (int round = 0; round < 20'000; ++round) {
+    Frame frame = frames[random() % frames.size()];
+    // Lengths, versions, protocols and ports: small numbers are what they are made of.
+    for (unsigned changes = random() % 3; changes > 0; --changes)
+      frame[12 + random() % (std::min<std::size_t>(frame.size(), 110) - 12)] =
+          std::byte(random() % 2 ? random() % 256 : random() % 72);
+    // The kernel runs it on no frame without a whole IP header.
+    if (random() % 4 == 0 && frame.size() > 54) frame.resize(54 + random() % (frame.size() - 54));
+    ASSERT_EQ(kernel.diverts(frame), parser_diverts(frame)) << hex(frame);
   }
 }
 
