@@ -38,7 +38,8 @@ void remove_device(Netlink& netlink, const Link& link, std::vector<std::string>&
   // The end that is seen second has gone with the first.
   if (!netlink.find_link(link.index)) return;
   netlink.delete_link(link.index);
-  done.push_back("removed divert device " + DivertDevice::pair_name(link) + " (" + link.alias + ")");
+  done.push_back("removed divert device " + DivertDevice::pair_name(link) + " (" +
+                 (link.alias.empty() ? "never named" : link.alias) + ")");
 }
 
 bool in_use(const Link& link) {

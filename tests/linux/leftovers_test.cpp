@@ -110,6 +110,15 @@ TEST_P(LeftoversTest, ANameThatIsTakenIsPassedOver) {
   EXPECT_THAT(names_of_links(), Contains("hg0p"));
 }
 
+TEST_P(LeftoversTest, APairThatWasNeverNamedIsSwept) {
+  RETURN_UNLESS_APPLICABLE();
+  Netlink netlink;
+  netlink.add_veth_pair("hg0", "hg0p", "", 0x6867, 1500);  // killed before the aliases were set
+  netlink.add_veth_pair("hg7", "hg7p", "", 0, 1500);       // of somebody else
+  EXPECT_THAT(TrafficDivert::sweep(), ElementsAre("removed divert device hg0 (never named)"));
+  EXPECT_THAT(names_of_links(), testing::UnorderedElementsAre("lo", "eth0", "hg7", "hg7p"));
+}
+
 TEST_P(LeftoversTest, NothingIsLeftWhenConstructionFails) {
   RETURN_UNLESS_APPLICABLE();
   lab().run("tc qdisc add dev eth0 ingress");
