@@ -41,13 +41,24 @@ def kernel_has_tcx():
     return tuple(int(part) for part in platform.release().split("-")[0].split(".")[:2]) >= (6, 6)
 
 
+def runs_with_pcap(item, parameters, config):
+    """Those that are marked so; the mark may name the values of parameters that are enough. Sanitizers see libpcap as the
+    back end in pcap_back_end_test.py."""
+    mark = item.get_closest_marker("with_pcap")
+    return (mark is not None and config.getoption("preset") == "release"
+            and all(parameters.get(name, values[0]) in values for name, values in mark.kwargs.items()))
+
+
 def pytest_collection_modifyitems(config, items):
     # A divert method that the kernel does not have is not skipped: there is nothing to test. The same goes for the
     # installed service and the demo, which are always the release build, when another one is tested.
     for item in list(items):
-        method = item.callspec.params.get("divert") if hasattr(item, "callspec") else None
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        method = parameters.get("divert")
         if method == "tcx" and not kernel_has_tcx():
             _not_applicable.append(item.nodeid)
+            items.remove(item)
+        elif method == "pcap" and not runs_with_pcap(item, parameters, config):
             items.remove(item)
         elif item.get_closest_marker("release") and config.getoption("preset") != "release":
             items.remove(item)
@@ -102,10 +113,14 @@ def time_limit():
     signal.alarm(0)
 
 
-@pytest.fixture(params=["tcx", "clsact"])
-def divert(request):
-    """Runs a test once with each method that takes packets out of the kernel."""
-    return request.param
+@pytest.fixture(params=["tcx", "clsact", "pcap"])
+def divert(request, monkeypatch):
+    """Runs a test once with each method that takes packets out of the kernel; those marked with_pcap once more with libpcap
+    as the capture back end of every shape."""
+    if request.param != "pcap":
+        return request.param
+    monkeypatch.setattr(Headgate, "capture", "pcap")
+    return "tcx" if kernel_has_tcx() else "clsact"
 
 
 @pytest.fixture

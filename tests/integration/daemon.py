@@ -41,6 +41,7 @@ class ServiceManager:
 class Headgate:
     """One daemon with its own configuration file and control socket, in a directory of its own."""
 
+    capture = None  # the capture back end of every shape; None: as the configuration says
     workers = 1  # of each shape in a configuration that says nothing of them
 
     def __init__(self, namespace, programs):
@@ -58,6 +59,8 @@ class Headgate:
     def write(self, config, **daemon):
         """Writes the configuration; keywords become keys of its [daemon] table."""
         table = "".join(f"{key} = {json.dumps(value)}\n" for key, value in daemon.items() if value is not None)
+        if self.capture:
+            config = config.replace("[[shape]]\n", f'[[shape]]\ncapture = "{self.capture}"\n')
         if self.workers > 1 and "workers =" not in config and 'capture = "pcap"' not in config:
             config = config.replace("[[shape]]", f"[[shape]]\nworkers = {self.workers}")
         self.config_path.write_text((f"[daemon]\n{table}\n" if table else "") + config)

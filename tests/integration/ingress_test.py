@@ -15,6 +15,8 @@ from packet_socket import FrameRecorder, FrameSender, inside
 from traffic import Arrival, Ping, Receiver, Sender, answers, rate_of, rate_while_running
 from transfer import Transfer
 
+pytestmark = pytest.mark.with_pcap
+
 INGRESS = """
 [[shape]]
 interface = "eth0"

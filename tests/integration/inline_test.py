@@ -15,6 +15,8 @@ from packet_socket import FrameRecorder, FrameSender, assert_same_frames
 from traffic import Ping, Receiver, Sender, answers, rate_of, rate_while_running
 from transfer import Transfer
 
+pytestmark = pytest.mark.with_pcap
+
 WIRE = """
 [[shape]]
 interface = "eth0"

@@ -2,10 +2,14 @@
 
 import time
 
+import pytest
+
 import network
 import traces
 from daemon import class_of
 from traffic import Receiver, Sender
+
+pytestmark = pytest.mark.with_pcap
 
 SLOW = """
 [[shape]]
