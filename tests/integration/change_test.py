@@ -9,7 +9,9 @@ import pytest
 import network
 import processes
 import traces
+from conversations import Conversations
 from daemon import check_law, class_of
+from link_events import LinkEvents
 from traffic import Receiver, Sender, answers, rate_while_running
 from transfer import Transfer
 
@@ -104,7 +106,7 @@ def test_the_rate_holds_again_a_second_after(net, headgate, programs, divert, ch
 
 
 INGRESS_CHANGES = {change: CHANGES[change] for change in (
-    "down and up", "its MTU changes", "it is renamed", "all qdiscs are deleted", "the divert device is deleted",
+    "down and up", "its MAC changes", "its MTU changes", "it is renamed", "all qdiscs are deleted", "the divert device is deleted",
     "the capture device is set down", "the firewall is flushed")}
 
 
@@ -127,6 +129,7 @@ def test_the_rate_of_what_arrives_holds_again_a_second_after(net, headgate, prog
     load.stop()
 
 
+@pytest.mark.with_pcap
 @pytest.mark.measured
 def test_deleted_the_host_is_open_and_says_why_and_come_back_the_interface_is_shaped(net, headgate, programs, divert):
     headgate.start(SHAPE, divert=divert)
@@ -163,6 +166,62 @@ def test_missing_at_the_start_it_is_shaped_when_it_appears(net, headgate, progra
     wait_until(lambda: headgate.shape()["diverting"])
     network.wait_for_answers(net.host.run)
     assert_shaped(net, headgate, programs)
+
+
+# How far a start has come, in changes of links: a divert pair is made, named, told its offloads, and set up.
+@pytest.mark.parametrize("changes_of_links", [0, 1, 2, 4, 6, 8])
+def test_an_interface_that_vanishes_during_the_start_is_waited_for(net, headgate, divert, changes_of_links):
+    events = LinkEvents(net.host)
+    eth0 = net.host.links()["eth0"]["ifindex"]
+    headgate.start(SHAPE, divert=divert, wait=False)
+    assert events.wait(changes_of_links)
+    events.delete_link(eth0)
+    headgate.wait_ready()
+    wait_until(lambda: not headgate.shape()["diverting"])
+    assert headgate.shape()["state"] in headgate.log()
+    assert traces.divert_devices(net.host) == []
+    network.connect(["netns", net.host.name], ["netns", net.peer.name])
+    network.configure(net.host.run, [f"{network.HOST_IPV4}/24"], [f"{network.HOST_IPV6}/64"])
+    network.configure_peer(net.peer)
+    wait_until(lambda: headgate.shape()["diverting"])
+    network.wait_for_answers(net.host.run)
+    assert headgate.shape()["state"] == ""
+    events.close()
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize("direction", ["egress", "ingress"])
+def test_another_interface_that_takes_over_the_name_is_shaped_and_the_renamed_one_is_free(net, headgate, programs, divert,
+                                                                                          direction):
+    here, there = "10.78.0.1", "10.78.0.2"
+    network.connect(["netns", net.host.name], ["netns", net.peer.name], "eth9")
+    network.configure(net.host.run, [f"{here}/24"], ["fd78::1/64"], "eth9")
+    network.configure(net.peer.run, [f"{there}/24"], ["fd78::2/64"], "eth9")
+    headgate.start(SHAPE if direction == "egress" else INGRESS, divert=divert)
+    source, to, old = ((net.host, there, network.PEER_IPV4) if direction == "egress" else
+                       (net.peer, here, network.HOST_IPV4))
+    loads = [Sender(source, programs, address, rate=3000, seconds=600) for address in (old, to)]
+    time.sleep(0.5)
+    net.host.run("ip", "link", "set", "eth0", "name", "old0")
+    wait_until(lambda: headgate.shape()["diverting"])  # a rename alone changes nothing
+    before = class_of(headgate.shape(), "load")["received"]["packets"]
+    net.host.run("ip", "link", "set", "eth9", "name", "eth0")
+    time.sleep(1)
+    shape = headgate.shape()
+    assert shape["diverting"] and shape["state"] == ""
+    first, start = class_of(shape, "load"), time.monotonic()
+    time.sleep(0.7)
+    shape, seconds = headgate.shape(), time.monotonic() - start
+    last = class_of(shape, "load")
+    check_law(shape)
+    assert first["received"]["packets"] >= before
+    assert last["received"]["packets"] - first["received"]["packets"] == pytest.approx(3000 * seconds, rel=0.05)
+    assert last["sent"]["packets"] - first["sent"]["packets"] == pytest.approx(1000 * seconds, rel=0.05)
+    assert "eth0 is another interface by now, the one before is called old0" in headgate.log()
+    assert traces.tcx_programs(net.host, "old0") == 0 and traces.clsact_filters(net.host, "old0") == []
+    assert len(traces.divert_devices(net.host)) == 2
+    for load in loads:
+        load.stop(refusals=True)
 
 
 @pytest.mark.measured
@@ -214,20 +273,71 @@ def test_the_wire_is_whole_and_shaped_again_a_second_after(inline_net, headgates
         assert inline_net.middle.links()[interface]["promiscuity"] > 0
 
 
-def test_a_transfer_survives_every_change_byte_for_byte(net, headgate, divert):
-    headgate.start(SHAPE.replace('match = "udp dst portrange 5000-5999"', "").replace(
-        'rate = "1000pps"', 'rate = "20mbit"').replace('"500p"', '["500p", "50ms"]'), divert=divert)
-    transfer = Transfer(net.host, net.peer, network.PEER_IPV4, 20_000_000, pace=2_000_000)
-    for change in ("its MTU changes", "clsact is deleted", "the divert device is deleted", "down and up",
-                   "the capture device is set down", "its MTU becomes the smallest", "all qdiscs are deleted"):
-        CHANGES[change](net)
-        wait_until(lambda: headgate.shape()["diverting"])
-        time.sleep(0.7)
-        assert transfer.running(), "the transfer was over before the changes were"
-    transfer.finish()
-    shape = headgate.shape()
-    check_law(shape)
-    assert shape["dropped"]["reasons"]["clipped"]["packets"] == 0
+EVERYTHING = """
+[[shape]]
+interface = "eth0"
+  [[shape.class]]
+  name = "all"
+  key = "5-tuple"
+  rate = "20mbit"
+  queue = ["500p", "50ms"]
+"""
+
+BOTH_WAYS = {
+    "host": EVERYTHING + EVERYTHING.replace('"eth0"\n', '"eth0"\ndirection = "ingress"\n'),
+    "wire": EVERYTHING.replace('"eth0"\n', '"eth0"\nforward_to = "eth1"\n')
+            + EVERYTHING.replace('"eth0"\n', '"eth1"\nforward_to = "eth0"\n'),
+}
+
+# In turn, while everything is said both ways. An MTU that grows small is so at every end: the others do not know of it.
+ALL_CHANGES = {
+    "host": [change for change in CHANGES if change != "it is renamed"] + ["it is renamed"],
+    "wire": ["its MTU changes", "clsact is deleted", "the divert device is deleted", "down and up",
+             "the capture device is set down", "all qdiscs are deleted", "the firewall is flushed"],
+}
+
+
+@pytest.mark.with_pcap
+@pytest.mark.parametrize("where", BOTH_WAYS)
+def test_all_that_is_said_meanwhile_arrives_byte_for_byte_through_every_change(net, inline_net, headgates, divert, where):
+    chosen = inline_net if where == "wire" else net
+    shaped = inline_net.middle if where == "wire" else net.host
+    shaped.run("sysctl", "-qw", "net.ipv6.conf.all.keep_addr_on_down=1")  # the kernel's own forgetfulness is not meant
+    headgate = headgates(shaped).start(BOTH_WAYS[where], divert=divert)
+    network.wait_for_answers(chosen.host.run)
+
+    class Here:  # where the changes are made
+        host, peer = shaped, chosen.peer
+
+    said = Conversations(chosen.host, chosen.peer)
+    for change in ALL_CHANGES[where]:
+        if change == "its MTU becomes the smallest":
+            net.peer.run("ip", "link", "set", "eth0", "mtu", 1280)
+        CHANGES[change](Here)
+        wait_until(lambda: all(shape["diverting"] for shape in headgate.show()["shapes"]))
+        time.sleep(0.5)
+        assert said.running(), "TCP was over before the changes were"
+    said.finish(copies=(1, 2 if where == "host" else 1))  # what is shaped as it arrives a packet socket sees twice
+    for shape in headgate.show()["shapes"]:
+        check_law(shape)
+        assert shape["dropped"]["reasons"]["clipped"]["packets"] == 0
+        assert shape["state"] == ""
+
+
+@pytest.mark.with_pcap
+def test_a_transfer_survives_its_interface_being_deleted_and_coming_back(net, headgate, divert):
+    headgate.start(BOTH_WAYS["host"], divert=divert)
+    transfers = [Transfer(net.host, net.peer, network.PEER_IPV4, 4_000_000, pace=1_000_000),
+                 Transfer(net.peer, net.host, network.HOST_IPV6, 4_000_000, port=5301, pace=1_000_000)]
+    for _ in range(2):
+        time.sleep(0.5)
+        delete_and_come_back(net)
+        wait_until(lambda: all(shape["diverting"] for shape in headgate.show()["shapes"]))
+    assert all(transfer.running() for transfer in transfers)
+    for transfer in transfers:
+        transfer.finish()
+    for shape in headgate.show()["shapes"]:
+        check_law(shape)
 
 
 def test_a_stall_is_counted_with_how_often_and_how_long(net, headgate, programs, divert):

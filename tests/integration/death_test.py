@@ -8,6 +8,7 @@ import pytest
 import network
 import traces
 from daemon import EXIT_OK, EXIT_REFUSED, check_law, class_of
+from link_events import LinkEvents
 from traffic import Ping, Receiver, Sender, rate_of
 
 CONFIG = """
@@ -156,6 +157,37 @@ def test_cleanup_removes_what_a_killed_daemon_left(net, headgate, programs, dive
 
     # Nothing is left to remove, and that is no error.
     assert net.host.run(programs / "headgated", "--cleanup").returncode == EXIT_OK
+
+
+# In changes of links: from the moment at which the divert pair is made to when it stands.
+@pytest.mark.parametrize("changes_of_links", [1, 2, 3, 4, 6])
+def test_killed_while_its_divert_pair_is_being_made_it_leaves_nothing_that_cleanup_does_not_find(
+        net, headgate, programs, divert, changes_of_links):
+    events = LinkEvents(net.host)
+    headgate.start(CONFIG, divert=divert, wait=False)
+    assert events.wait(changes_of_links)
+    headgate.kill()
+    events.close()
+    net.host.run(programs / "headgated", "--cleanup")
+    traces.assert_none(net.host)
+    headgate.start(CONFIG, divert=divert)
+    assert headgate.shape()["diverting"]
+    assert traces.divert_devices(net.host) == ["hg0p", "hg0"]
+
+
+DIVERT_GROUP = 0x6867  # of both ends from the first instant, before they have an alias
+
+
+def test_a_divert_pair_without_an_alias_is_known_by_its_group_and_others_are_left_alone(net, headgate, programs):
+    pairs = {"hg0": DIVERT_GROUP, "hg1": 0, "other": DIVERT_GROUP}
+    for name, group in pairs.items():
+        net.host.run("ip", "link", "add", name, "group", group, "type", "veth", "peer", "name", name + "p", "group", group)
+    headgate.start(CONFIG)  # beside them: they may be those of another daemon that is about to name them
+    assert headgate.shape()["diverting"]
+    headgate.stop()
+    result = net.host.run(programs / "headgated", "--cleanup")
+    assert "hg0" in result.stdout + result.stderr
+    assert {name for name in net.host.links()} == {"lo", "eth0", "hg1", "hg1p", "other", "otherp"}
 
 
 def test_cleanup_beside_a_live_daemon_is_refused(net, headgate, programs, divert):

@@ -214,6 +214,18 @@ def test_cilium_29083_no_seconds_of_latency_behind_a_full_queue(net, headgate, p
     assert sent - flow[-1].sequence < 5000 * 0.04
 
 
+@pytest.mark.measured
+@pytest.mark.parametrize("milliseconds", [5, 25, 200])
+def test_containernetworking_1025_the_queue_is_as_long_as_one_sets_it(net, headgate, programs, divert, milliseconds):
+    headgate.start(clients("1000pps", f"{milliseconds}ms"), divert=divert)
+    receiver = Receiver(net.peer, programs)
+    # All at once: the first leaves, what finds more than the time before it is dropped.
+    Sender(net.host, programs, network.PEER_IPV4, rate=0, count=400).finish()
+    flow = receiver.stop(settle=0.5).only()
+    assert milliseconds <= len(flow) <= milliseconds + 5  # a few leave while they are being sent
+    assert class_of(headgate.shape(), "clients")["delay_us"]["max"] <= milliseconds * 1000 + 5000
+
+
 def test_sqm_67_units_that_fool_people_are_named(headgate):
     headgate.write(clients("1000kbps"))
     result = headgate.namespace.run(headgate.programs / "headgated", "--config", headgate.config_path, "--check")

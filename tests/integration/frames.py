@@ -23,6 +23,11 @@ def ethernet(payload, ether_type, destination=OTHER_MAC, source=TEST_MAC, tags=(
     return destination + source + tagged + struct.pack("!H", ether_type) + payload
 
 
+def tagged(frame, tags):
+    """The frame with these tags, outermost first, before what it has."""
+    return frame[:12] + b"".join(struct.pack("!HH", *tag) for tag in tags) + frame[12:]
+
+
 def checksum(data):
     padded = data + b"\0" * (len(data) % 2)
     total = sum(struct.unpack(f"!{len(padded) // 2}H", padded))

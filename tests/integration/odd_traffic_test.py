@@ -1,10 +1,23 @@
 """Whatever comes, comes out as it went in."""
 
+import signal
+import struct
+import subprocess
+import threading
+from random import Random
+
 import pytest
 
+import frames
+import network
 import odd_traffic
+import processes
 from daemon import check_law, class_of
+from frames import IEEE_802_1AD, IEEE_802_1Q, tagged
 from packet_socket import FrameRecorder, FrameSender, assert_same_frames
+from transfer import Transfer
+
+pytestmark = pytest.mark.with_pcap
 
 REPETITIONS = 20
 
@@ -29,9 +42,19 @@ forward_to = "eth0"
 """
 
 
-def trace():
-    """All kinds in turn, again and again: {kind: its frames in order}."""
-    return {kind: [frame(number) for number in range(REPETITIONS)] for kind, frame in odd_traffic.KINDS.items()}
+TAGS = {"untagged": [], "802.1Q": [(IEEE_802_1Q, 0x2005)], "802.1Q in 802.1ad": [(IEEE_802_1AD, 7), (IEEE_802_1Q, 0x6005)]}
+
+
+def trace(tags=()):
+    """All kinds in turn, again and again, each frame behind these tags: {kind: its frames in order}."""
+    flows = {kind: [tagged(frame(number), tags) for number in range(REPETITIONS)]
+             for kind, frame in odd_traffic.KINDS.items()}
+    return {kind: flow for kind, flow in flows.items() if all(arrives(frame) for frame in flow)}
+
+
+def arrives(frame):
+    """Whether Linux lets a frame come in: with a tag, only if two bytes follow the type behind it."""
+    return len(frame) >= 20 or frame[12:14] not in (b"\x81\0", b"\x88\xa8")
 
 
 def in_turn(flows):
@@ -45,23 +68,85 @@ def assert_ordered(flows, came):
         assert list(seen) == list(wanted), f"{kind}: out of order"
 
 
-@pytest.mark.parametrize("source, destination", [("host", "peer"), ("peer", "host")])
-def test_a_trace_of_odd_packets_leaves_the_wire_frame_by_frame_as_it_entered(inline_net, headgates, divert, source,
-                                                                             destination):
+def pass_both_ways_at_once(net, sent):
+    """What came out of the wire, at the peer and at the host, of what the other sent."""
+    recorders = [FrameRecorder(end) for end in (net.peer, net.host)]
+    senders = [threading.Thread(target=FrameSender(end).send_all, args=(sent,)) for end in (net.host, net.peer)]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+    return [recorder.frames(len(sent)) for recorder in recorders]
+
+
+@pytest.mark.parametrize("tags", TAGS)
+def test_a_trace_of_odd_packets_leaves_the_wire_both_ways_frame_by_frame_as_it_entered(inline_net, headgates, divert, tags):
+    for end, interfaces in ((inline_net.host, ["eth0"]), (inline_net.peer, ["eth0"]), (inline_net.middle, ["eth0", "eth1"])):
+        for interface in interfaces:
+            end.run("ip", "link", "set", interface, "mtu", "1600")
     headgate = headgates(inline_net.middle).start(WIRE, divert=divert)
-    recorder = FrameRecorder(getattr(inline_net, destination))
-    flows = trace()
+    flows = trace(TAGS[tags])
     sent = in_turn(flows)
-    FrameSender(getattr(inline_net, source)).send_all(sent)
-    came = recorder.frames(len(sent))
-    assert_same_frames(sent, came)
-    assert_ordered(flows, came)
-    for shape in headgate.show()["shapes"]:
+    for came in pass_both_ways_at_once(inline_net, sent):
+        assert_same_frames(sent, came)
+        assert_ordered(flows, came)
+    for interface in ("eth0", "eth1"):
+        shape = headgate.shape(interface)
         check_law(shape)
         assert shape["dropped"]["packets"] == 0
-    # Most were shaped, so this was no test of the wire in the kernel alone.
-    shape = headgate.shape("eth0" if source == "host" else "eth1")
-    assert class_of(shape, "all")["sent"]["packets"] > 0.6 * len(sent)
+        # Most were shaped, so this was no test of the wire in the kernel alone.
+        assert class_of(shape, "all")["sent"]["packets"] > 0.6 * len(sent)
+
+
+def broken(frame, random):
+    """The frame with some of what follows its first Ethernet type overwritten, and perhaps cut short."""
+    content = bytearray(frame)
+    start = 14 + 4 * sum(frame[at:at + 2] in (b"\x81\0", b"\x88\xa8") for at in (12, 16, 20))
+    for _ in range(random.randrange(1, 4)):
+        if start < len(content):
+            content[random.randrange(start, min(start + 60, len(content)))] = random.randrange(256)
+    if random.random() < 0.2:
+        del content[random.randrange(min(start + 2, len(content)), len(content) + 1):]
+    return bytes(content)
+
+
+def test_frames_broken_at_random_pass_the_wire_both_ways_unchanged(inline_net, headgates, divert):
+    headgates(inline_net.middle).start(WIRE.replace("200pps", "20000pps"), divert=divert)
+    random = Random(5)
+    kinds = list(odd_traffic.KINDS.values())
+    tags = list(TAGS.values())
+    sent = [broken(tagged(random.choice(kinds)(number), random.choice(tags)), random) for number in range(5000)]
+    sent = [frame for frame in sent if arrives(frame)]
+    for came in pass_both_ways_at_once(inline_net, sent):
+        assert_same_frames(sent, came)
+
+
+def test_a_capture_of_real_conversations_replayed_through_the_wire_comes_out_as_it_is_in_the_file(net, inline_net, headgates,
+                                                                                                divert, tmp_path):
+    trace_file = tmp_path / "conversations.pcap"
+    net.host.run("ethtool", "-K", "eth0", "tso", "off", "gso", "off", "tx", "off")  # packets as on a wire
+    tcpdump = net.host.start("tcpdump", "-i", "eth0", "-w", trace_file, "-U", "-s", "0", stderr=subprocess.PIPE, text=True)
+    assert "listening" in tcpdump.stderr.readline()
+    for to in (network.PEER_IPV4, network.PEER_IPV6):
+        net.host.run("ping", "-n", "-c", 3, "-i", 0.02, "-s", 4000, to)  # in fragments
+        Transfer(net.host, net.peer, to, 200_000).finish()
+    net.host.run("ping", "-n", "-c", 1, "-W", 0.1, "10.77.0.99", check=False)  # nobody: only ARP
+    processes.end(tcpdump, signal.SIGINT)
+    recorded = [frames.TEST_MAC.join((frame[:6], frame[12:])) for frame in frames_of_file(trace_file) if len(frame) <= 1514]
+    assert len(recorded) > 50
+    headgates(inline_net.middle).start(WIRE.replace("200pps", "20000pps"), divert=divert)
+    for came in pass_both_ways_at_once(inline_net, recorded):
+        assert_same_frames(recorded, came)
+
+
+def frames_of_file(path):
+    """Of a pcap file of this machine's byte order."""
+    content, at = path.read_bytes(), 24
+    assert content[:4] in (struct.pack("=I", 0xA1B2C3D4), struct.pack("=I", 0xA1B23C4D))
+    while at < len(content):
+        length, = struct.unpack_from("=I", content, at + 8)
+        yield content[at + 16:at + 16 + length]
+        at += 16 + length
 
 
 EGRESS = """
