@@ -413,7 +413,7 @@ void Shaper::complete_sent(std::span<const DuePacket> packets, Instant now) {
     counters.sent += charge;
     if (stored.flow != kNoFlow) {
       state.flows[stored.flow].sent += charge;
-      if (stored.class_slot != slot) {
+      if (delays == nullptr || stored.class_slot != slot) {
         slot = stored.class_slot;
         delays = &state.classes[slot]->delays.slice(now);
       }
