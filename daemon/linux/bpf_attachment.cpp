@@ -79,7 +79,7 @@ BpfAttachment::BpfAttachment(Netlink& netlink, DivertMethod method, int interfac
 
 void BpfAttachment::attach_filter(int program) {
   const bool made_clsact = netlink_.ensure_clsact(interface_index_);
-  clsact_is_ours_ = made_clsact || has_filters_of_headgate_alone(netlink_, interface_index_);
+  clsact_is_ours_ = made_clsact;
   try {
     choose_place(filter_, netlink_.filters(interface_index_, filter_.parent));
     netlink_.add_bpf_filter(interface_index_, filter_, program);
@@ -116,6 +116,23 @@ bool has_filters_of_headgate_alone(Netlink& netlink, int interface_index) {
     }
   }
   return any;
+}
+
+ClsactHold::ClsactHold(Netlink& netlink, int interface_index)
+    : netlink_(netlink), interface_index_(interface_index) {
+  const bool made = netlink_.ensure_clsact(interface_index_);
+  ours_ = made || has_filters_of_headgate_alone(netlink_, interface_index_);
+}
+
+ClsactHold::~ClsactHold() {
+  if (!ours_) return;
+  try {
+    for (const TrafficHook hook : {TrafficHook::ingress, TrafficHook::egress})
+      if (!netlink_.filters(interface_index_, clsact_parent(hook)).empty()) return;
+    netlink_.delete_clsact(interface_index_);
+  } catch (const std::exception&) {
+    // The next start or clean-up finds it.
+  }
 }
 
 void remove_filter(Netlink& netlink, int interface_index, const Filter& filter, bool with_clsact) {

@@ -49,6 +49,23 @@ class BpfAttachment {
 // made it, and the last of them to go takes it along.
 bool has_filters_of_headgate_alone(Netlink& netlink, int interface_index);
 
+// A clsact qdisc on an interface, for as long as this object lives; then it goes if nobody has a filter there and it is
+// headgate's. To be made before anything is sent on the interface, and to go after the last was: when the kernel makes
+// or removes a clsact it stops the interface's transmit queues for some milliseconds, and what is sent meanwhile is lost
+// although the send call succeeds.
+class ClsactHold {
+ public:
+  ClsactHold(Netlink& netlink, int interface_index);
+  ~ClsactHold();
+  ClsactHold(const ClsactHold&) = delete;
+  ClsactHold& operator=(const ClsactHold&) = delete;
+
+ private:
+  Netlink& netlink_;
+  int interface_index_;
+  bool ours_ = false;
+};
+
 // Removes the filter, and the clsact qdisc too where `with_clsact` and nobody has a filter there.
 void remove_filter(Netlink& netlink, int interface_index, const Filter& filter, bool with_clsact);
 

@@ -125,6 +125,7 @@ struct TrafficDivert::State {
         give_back(netlink, method, device.device().index, TrafficHook::ingress, kReturnName,
                   program.return_shaped()) {
     program.set_divert_control(options.divert_control);
+    if (method == DivertMethod::clsact) clsact.emplace(netlink, interface.index);
     if (forward_to) wire.emplace(netlink, interface, *forward_to, program.wire());
   }
 
@@ -139,6 +140,7 @@ struct TrafficDivert::State {
   DivertMethod method;
   BpfAttachment drop;
   BpfAttachment give_back;
+  std::optional<ClsactHold> clsact;
   std::optional<Wire> wire;
   std::optional<BpfAttachment> divert;
 };

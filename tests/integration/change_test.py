@@ -373,3 +373,21 @@ def assert_shaped(net, headgate, programs):
     flow = receiver.stop(settle=0.6).only()
     assert rate_while_running(flow, 1000) == pytest.approx(1000, rel=0.01)
     assert class_of(headgate.shape(), "load")["received"]["packets"] == before + offered
+
+
+@pytest.mark.parametrize("change", ["its MTU changes", "it is renamed", "all qdiscs are deleted", "down and up",
+                                    "the divert device is deleted", "the capture device is set down"])
+def test_what_waits_survives_a_change_in_order_and_what_is_lost_is_counted(net, headgate, programs, divert, change):
+    headgate.start(SHAPE.replace("1000pps", "50pps"), divert=divert)
+    receiver = Receiver(net.peer, programs)
+    sent = Sender(net.host, programs, network.PEER_IPV4, rate=1000, count=100).finish()["sent"]
+    CHANGES[change](net)
+    wait_until(lambda: headgate.shape()["diverting"])
+    counters = headgate.settled_class("load", sent)
+    arrivals = receiver.stop()
+    assert counters["received"]["packets"] == sent
+    assert counters["sent"]["packets"] == len(arrivals)
+    assert counters["dropped"]["packets"] == sent - len(arrivals)
+    assert arrivals.reordered() == 0
+    if change != "down and up":
+        assert len(arrivals) == sent
