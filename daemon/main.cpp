@@ -58,6 +58,7 @@ int run_daemon(const CommandLine& command_line) {
   block_signals();
   std::optional<Config> config = read_config(command_line);
   if (!config) return kExitUsage;
+  limit_thread_stacks();
   if (const std::string refusal = lock_memory(); !refusal.empty()) {
     log_notice("memory is not locked, departures may be late when memory is short: " + refusal);
   }

@@ -1,5 +1,6 @@
 #include "linux/real_time.hpp"
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -17,6 +18,14 @@ std::string set_real_time_priority(int priority) {
   if (sched_setscheduler(0, SCHED_FIFO, &parameters) == 0) return {};
   return std::string("SCHED_FIFO: ") + std::strerror(errno) + " (LimitRTPRIO= of at least " +
          std::to_string(priority) + " permits it)";
+}
+
+void limit_thread_stacks(std::size_t bytes) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, bytes);
+  pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
 }
 
 std::string lock_memory() {

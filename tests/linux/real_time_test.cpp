@@ -1,6 +1,7 @@
 #include "linux/real_time.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -38,6 +39,23 @@ TEST(RealTime, ARefusalNamesTheLimitThatWouldPermitIt) {
             "SCHED_FIFO: Operation not permitted (LimitRTPRIO= of at least 10 permits it)");
   EXPECT_EQ(as_nobody([] { return lock_memory(); }),
             "mlockall: the limit of locked memory is 0 bytes (LimitMEMLOCK=infinity permits it)");
+}
+
+TEST(RealTime, LimitsTheStacksOfThreadsToCome) {
+  const std::string size = result_in_child([]() -> std::string {
+    limit_thread_stacks(256 * 1024);
+    std::string found;
+    std::thread([&found] {
+      pthread_attr_t attributes;
+      std::size_t bytes = 0;
+      pthread_getattr_np(pthread_self(), &attributes);
+      pthread_attr_getstacksize(&attributes, &bytes);
+      pthread_attr_destroy(&attributes);
+      found = std::to_string(bytes);
+    }).join();
+    return found;
+  });
+  EXPECT_EQ(size, std::to_string(256 * 1024));
 }
 
 TEST(RealTime, TakesTheTimerSlackAway) {
