@@ -19,7 +19,8 @@ NOISE = re.compile(r"\d+ warnings? generated\.|.*clang-tidy.* -p=|-- |Suppressed
 MOST_TO_REPEAT = 12  # failed integration tests; more of them are no accident
 # Tests of figures, of long runs and of the installed service: sanitizers would only slow them down.
 ONLY_RELEASE = ("change_test.py", "churn_test.py", "death_test.py", "demo_test.py", "field_reports_test.py",
-                "ingress_test.py", "rate_test.py", "segmentation_test.py", "service_test.py", "tcp_test.py")
+                "ingress_test.py", "rate_test.py", "segmentation_test.py", "service_test.py", "tcp_test.py",
+                "workers_test.py")
 PROGRAMS = ("headgated", "headgatectl", "traffic_send", "traffic_receive")
 
 EXPLANATION = """

@@ -375,8 +375,7 @@ def assert_shaped(net, headgate, programs):
     assert class_of(headgate.shape(), "load")["received"]["packets"] == before + offered
 
 
-@pytest.mark.parametrize("change", ["its MTU changes", "it is renamed", "all qdiscs are deleted", "down and up",
-                                    "the divert device is deleted", "the capture device is set down"])
+@pytest.mark.parametrize("change", ["its MTU changes", "down and up", "the divert device is deleted"])
 def test_what_waits_survives_a_change_in_order_and_what_is_lost_is_counted(net, headgate, programs, divert, change):
     headgate.start(SHAPE.replace("1000pps", "50pps"), divert=divert)
     receiver = Receiver(net.peer, programs)
