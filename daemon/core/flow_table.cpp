@@ -14,6 +14,7 @@ constexpr std::uint32_t kMaxFlows = (std::uint32_t{1} << 30) - 1;
 
 FlowTable::FlowTable(std::uint32_t max_flows, std::pmr::memory_resource* memory)
     : records_(std::clamp<std::uint32_t>(max_flows, 1, kMaxFlows), memory),
+      rest_(records_.size(), memory),
       slots_(2 * records_.size(), memory),
       number_bits_(static_cast<unsigned>(std::bit_width(records_.size()))),
       number_mask_((std::uint32_t{1} << number_bits_) - 1) {
@@ -24,7 +25,7 @@ FlowNumber FlowTable::find(std::uint32_t hash, std::uint16_t class_slot, const F
   for (std::uint32_t at = home(hash); slots_[at] != 0; at = behind(at)) {
     if ((slots_[at] & ~number_mask_) != tag(hash)) continue;
     const FlowRecord& record = records_[number(slots_[at])];
-    if (record.class_slot == class_slot && record.key == key) return number(slots_[at]);
+    if (record.class_slot == class_slot && rest_[number(slots_[at])].key == key) return number(slots_[at]);
   }
   return kNoFlow;
 }
@@ -38,7 +39,8 @@ FlowNumber FlowTable::insert(std::uint32_t hash, std::uint16_t class_slot, const
     flow = never_used_++;
   }
   ++size_;
-  records_[flow] = FlowRecord{.key = key, .hash = hash, .class_slot = class_slot};
+  records_[flow] = FlowRecord{.hash = hash, .class_slot = class_slot};
+  rest_[flow] = Rest{.key = key};
   std::uint32_t at = home(hash);
   while (slots_[at] != 0) at = behind(at);
   slots_[at] = tag(hash) | (flow + 1);
@@ -61,20 +63,17 @@ void FlowTable::erase(FlowNumber flow) {
   --size_;
 }
 
-FlowNumber FlowTable::prefetch_record(std::uint32_t hash) const {
+FlowNumber FlowTable::prefetch_arrival(std::uint32_t hash) const {
   for (std::uint32_t at = home(hash); slots_[at] != 0; at = behind(at)) {
     if ((slots_[at] & ~number_mask_) != tag(hash)) continue;
-    prefetch(number(slots_[at]));
-    return number(slots_[at]);
+    const FlowNumber flow = number(slots_[at]);
+    prefetch(flow);
+    const auto* key = reinterpret_cast<const char*>(&rest_[flow].key);
+    __builtin_prefetch(key);
+    __builtin_prefetch(key + sizeof(FlowKey) - 1);
+    return flow;
   }
   return kNoFlow;
-}
-
-void FlowTable::prefetch(FlowNumber flow) const {
-  const auto* record = reinterpret_cast<const char*>(&records_[flow]);
-  __builtin_prefetch(record, 1);
-  __builtin_prefetch(record + 64, 1);
-  __builtin_prefetch(record + sizeof(FlowRecord) - 1, 1);
 }
 
 std::uint32_t FlowTable::slot_of(FlowNumber flow) const {

@@ -78,7 +78,7 @@ void Shaper::State::prefetch(std::span<const ArrivingPacket> batch) const {
   for (const ArrivingPacket& packet : batch) flows.prefetch_slot(packet.flow_hash);
   pool.prefetch_free(static_cast<std::uint32_t>(batch.size()));
   backlogs.prefetch_free(static_cast<std::uint32_t>(batch.size()));
-  for (std::size_t i = 0; i < batch.size(); ++i) likely[i] = flows.prefetch_record(batch[i].flow_hash);
+  for (std::size_t i = 0; i < batch.size(); ++i) likely[i] = flows.prefetch_arrival(batch[i].flow_hash);
   const auto backlog_of = [&](FlowNumber flow) { return flow == kNoFlow ? kNoBacklog : flows[flow].backlog; };
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (backlog_of(likely[i]) != kNoBacklog) backlogs.prefetch(backlog_of(likely[i]));
@@ -116,14 +116,14 @@ void Shaper::State::admit(const ArrivingPacket& packet, Instant now) {
   if (!has_room(record, shaped, packet, now)) {
     shaped.counters.dropped_for(DropReason::queue_full) += charge;
     show_drop(packet, DropReason::queue_full);
-    record.dropped += charge;
+    flows.dropped(flow) += charge;
     return;
   }
   const PacketHandle stored = store(record, packet);
   if (stored == kNoPacket) {
     shaped.counters.dropped_for(DropReason::pool_full) += charge;
     show_drop(packet, DropReason::pool_full);
-    record.dropped += charge;
+    flows.dropped(flow) += charge;
     return;
   }
   shaped.counters.queued += charge;
@@ -216,7 +216,7 @@ void Shaper::State::drop_last(BacklogNumber number) {
   pool[backlog.tail].next = kNoPacket;
   backlog.subtract(charge, PacketPool::chunks_for(stored.length));
   backlogs.resized(number);
-  flows[backlog.flow].dropped += charge;
+  flows.dropped(backlog.flow) += charge;
   ClassCounters& counters = counters_of(stored.class_slot);
   counters.queued -= charge;
   counters.dropped_for(DropReason::pool_full) += charge;
@@ -432,7 +432,7 @@ void Shaper::complete_dropped(std::span<const DuePacket> packets, DropReason rea
     ClassCounters& counters = state.counters_of(stored.class_slot);
     counters.queued -= charge;
     counters.dropped_for(reason) += charge;
-    if (stored.flow != kNoFlow) state.flows[stored.flow].dropped += charge;
+    if (stored.flow != kNoFlow) state.flows.dropped(stored.flow) += charge;
     state.pool.free(packet.handle);
   }
   state.outstanding -= packets.size();

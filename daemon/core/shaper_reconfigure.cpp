@@ -184,7 +184,7 @@ void Shaper::readmit(const ArrivingPacket& packet, Instant now) {
   if (stored != kNoPacket) return state.readmit_to(flow, stored, now);
   const DropReason reason = flow == kNoFlow ? DropReason::flow_table_full : DropReason::pool_full;
   counters.dropped_for(reason) += charge;
-  if (flow != kNoFlow) state.flows[flow].dropped += charge;
+  if (flow != kNoFlow) state.flows.dropped(flow) += charge;
   state.show_drop(packet, reason);
 }
 

@@ -56,7 +56,7 @@ std::optional<std::uint32_t> Shaper::visit_flows(
   for (FlowNumber flow = from; flow < end; ++flow) {
     const FlowRecord& record = state.flows[flow];
     if (record.class_slot != slot) continue;
-    FlowStatistics statistics{.key = record.key, .sent = record.sent, .dropped = record.dropped};
+    FlowStatistics statistics{.key = state.flows.key(flow), .sent = record.sent, .dropped = state.flows.dropped(flow)};
     if (record.backlog != kNoBacklog) statistics.queued = state.backlogs[record.backlog].queued();
     visit(statistics);
   }
