@@ -13,7 +13,6 @@ BacklogTable::BacklogTable(std::uint32_t capacity, std::pmr::memory_resource* me
 
 BacklogNumber BacklogTable::acquire(FlowNumber flow) {
   const BacklogNumber backlog = free_.take();
-  numbers_ = std::max(numbers_, backlog + 1);
   backlogs_[backlog] = Backlog{};
   backlogs_[backlog].flow = flow;
   return backlog;

@@ -1,7 +1,7 @@
-// The queues of the flows that have packets waiting, and which of them are the longest.
+// The queues of the flows that have several packets waiting, and which of them are the longest.
 //
-// A record exists only while its flow has a packet; there are as many as packets or flows can be at most, all
-// allocated by the constructor. Queues of two or more packets stand in lists by the power of two of their
+// A record exists from the second packet of a queue on until it is empty; there are as many as packets or flows can be
+// at most, all allocated by the constructor. Queues of two or more packets stand in lists by the power of two of their
 // memory, so that one of the longest is found at once: the first of the highest list is more than half as
 // long as any. A queue of a single packet is in no list: it never pays for another flow.
 #pragma once
@@ -11,6 +11,7 @@
 #include <memory_resource>
 #include <vector>
 
+#include "core/flow_queue.hpp"
 #include "core/flow_table.hpp"
 #include "core/leaky_bucket.hpp"
 #include "core/number_stack.hpp"
@@ -19,16 +20,14 @@
 
 namespace headgate {
 
-using BacklogNumber = std::uint32_t;  // kNoBacklog: none
-
 // A queue is a chain of packets. From `first_waiting` on they wait for their bucket; those before it have
-// been charged and may leave, they only have not been released yet.
+// been charged and may leave, they only have not been released yet. The departure of `first_waiting` is known, of those
+// behind it not yet.
 struct alignas(64) Backlog {
   FlowNumber flow = kNoFlow;
   PacketHandle head = kNoPacket;
   PacketHandle tail = kNoPacket;
   PacketHandle first_waiting = kNoPacket;
-  Instant waiting_due{};            // when first_waiting may leave
   std::uint64_t queued_bytes = 0;   // charged bytes and packets of the whole chain
   std::uint64_t waiting_bytes = 0;  // and of what is in it from first_waiting on
   std::uint32_t queued_packets = 0;
@@ -87,8 +86,6 @@ class BacklogTable {
   // Whether a queue that grew to `chunks` would be in the highest list.
   bool among_longest(std::uint32_t chunks) const;
 
-  // Every backlog's number is below this; unused ones have no head.
-  std::uint32_t numbers() const { return numbers_; }
   void prefetch(BacklogNumber backlog) const { __builtin_prefetch(&backlogs_[backlog], 1); }
   // The memory that the next `count` acquire() will take.
   void prefetch_free(std::uint32_t count) const;
@@ -103,7 +100,6 @@ class BacklogTable {
   std::array<BacklogNumber, kLists> lists_;  // by bit width of chunks; the list of width 0 is not used
   std::uint64_t lists_in_use_ = 0;           // a bit a list
   NumberStack free_;
-  std::uint32_t numbers_ = 0;
 };
 
 }  // namespace headgate

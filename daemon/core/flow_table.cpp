@@ -34,7 +34,7 @@ FlowNumber FlowTable::insert(std::uint32_t hash, std::uint16_t class_slot, const
   if (full()) return kNoFlow;
   FlowNumber flow = free_head_;
   if (flow != kNoFlow) {
-    free_head_ = records_[flow].backlog;
+    free_head_ = records_[flow].hash;
   } else {
     flow = never_used_++;
   }
@@ -58,7 +58,7 @@ void FlowTable::erase(FlowNumber flow) {
   }
   slots_[gap] = 0;
   records_[flow].class_slot = kFree;
-  records_[flow].backlog = free_head_;
+  records_[flow].hash = free_head_;
   free_head_ = flow;
   --size_;
 }

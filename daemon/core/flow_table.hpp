@@ -18,6 +18,7 @@
 #include <memory_resource>
 #include <vector>
 
+#include "core/flow_queue.hpp"
 #include "core/leaky_bucket.hpp"
 #include "headgate/clock.hpp"
 #include "headgate/flow_key.hpp"
@@ -27,16 +28,15 @@ namespace headgate {
 
 using FlowNumber = std::uint32_t;
 inline constexpr FlowNumber kNoFlow = 0xffff'ffff;
-inline constexpr std::uint32_t kNoBacklog = 0xffff'ffff;
 
 struct alignas(64) FlowRecord {
-  std::uint32_t hash = 0;
+  std::uint32_t hash = 0;  // free records: the next free one
   std::uint16_t class_slot = 0;
   std::uint16_t generation = 0;  // of the class's parameters that the bucket's state was made by
   Instant last_used{};
   // A class with private members: what follows may use its last four bytes.
   [[no_unique_address]] LeakyBucket bucket;
-  std::uint32_t backlog = kNoBacklog;  // free records: the next free one
+  FlowQueue queue;
   Count sent;
 };
 static_assert(sizeof(FlowRecord) == 64);
@@ -96,7 +96,7 @@ class FlowTable {
   static constexpr std::uint32_t kLooksAhead = 16;
 
   static bool may_go(const FlowRecord& record, Instant idle_since, Instant new_since) {
-    return record.class_slot != kFree && record.backlog == kNoBacklog && record.last_used <= idle_since &&
+    return record.class_slot != kFree && record.queue.empty() && record.last_used <= idle_since &&
            record.bucket.as_new(new_since);
   }
   std::uint32_t home(std::uint32_t hash) const {

@@ -10,6 +10,7 @@ namespace headgate {
 namespace {
 
 constexpr std::size_t kMacBytes = 12;
+constexpr std::uint64_t kMostChunks = (std::uint64_t{1} << 31) - 1;
 
 std::array<std::byte, PacketPool::kTagBytes> wire_form(StrippedTag tag) {
   return {std::byte(tag.tpid >> 8), std::byte(tag.tpid & 0xff), std::byte(tag.tci >> 8),
@@ -26,8 +27,8 @@ static_assert(sizeof(StoredPacket) == 48 && std::is_trivially_destructible_v<Sto
 
 PacketPool::PacketPool(DataSize memory, std::pmr::memory_resource* source)
     : source_(source),
-      chunk_count_(static_cast<std::uint32_t>(
-          std::clamp<std::uint64_t>(memory.bytes / kChunkBytes, 1, std::uint64_t{kEnd} - 1))),
+      chunk_count_(
+          static_cast<std::uint32_t>(std::clamp<std::uint64_t>(memory.bytes / kChunkBytes, 1, kMostChunks))),
       chunks_(std::pmr::polymorphic_allocator<Chunk>(source).allocate(chunk_count_)),
       free_(chunk_count_, source) {
   lent_.reserve(kMostLent);

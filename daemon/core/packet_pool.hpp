@@ -55,7 +55,7 @@ class PacketPool {
   static constexpr std::size_t kChunkBytes = 256;
   static constexpr std::size_t kTagBytes = 4;
 
-  // At least one chunk, at most 2^32 - 1 of them.
+  // At least one chunk, at most 2^31 - 1 of them: a handle leaves a bit free.
   explicit PacketPool(DataSize memory, std::pmr::memory_resource* source = std::pmr::get_default_resource());
   ~PacketPool();
   PacketPool(const PacketPool&) = delete;

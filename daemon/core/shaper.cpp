@@ -77,26 +77,41 @@ void Shaper::State::prefetch(std::span<const ArrivingPacket> batch) const {
   std::array<FlowNumber, kPrefetchBatch> likely;
   for (const ArrivingPacket& packet : batch) flows.prefetch_slot(packet.flow_hash);
   pool.prefetch_free(static_cast<std::uint32_t>(batch.size()));
-  backlogs.prefetch_free(static_cast<std::uint32_t>(batch.size()));
   for (std::size_t i = 0; i < batch.size(); ++i) likely[i] = flows.prefetch_arrival(batch[i].flow_hash);
-  const auto backlog_of = [&](FlowNumber flow) { return flow == kNoFlow ? kNoBacklog : flows[flow].backlog; };
+  const auto queue_of = [&](FlowNumber flow) { return flow == kNoFlow ? FlowQueue() : flows[flow].queue; };
+  std::uint32_t seconds = 0;  // packets that will need a new backlog
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (backlog_of(likely[i]) != kNoBacklog) backlogs.prefetch(backlog_of(likely[i]));
+    const FlowQueue queue = queue_of(likely[i]);
+    seconds += queue.is_packet() ? 1 : 0;
+    prefetch(queue);
   }
+  backlogs.prefetch_free(seconds);
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (backlog_of(likely[i]) != kNoBacklog) pool.prefetch(backlogs[backlog_of(likely[i])].tail);
+    const FlowQueue queue = queue_of(likely[i]);
+    if (queue.is_backlog()) pool.prefetch(backlogs[queue.backlog()].tail);
   }
 }
 
 void Shaper::State::prefetch(std::span<const TimingWheel::Item> batch) const {
-  for (const auto& [due, number] : batch) backlogs.prefetch(number);
-  for (const auto& [due, number] : batch) {
-    pool.prefetch(backlogs[number].head);
-    flows.prefetch(backlogs[number].flow);
+  for (const auto& [due, flow] : batch) flows.prefetch(flow);
+  for (const auto& [due, flow] : batch) prefetch(flows[flow].queue);
+  for (const auto& [due, flow] : batch) {
+    const FlowQueue queue = flows[flow].queue;
+    if (queue.is_backlog()) pool.prefetch(backlogs[queue.backlog()].head);
   }
-  for (const auto& [due, number] : batch) {
-    const PacketHandle next = pool[backlogs[number].head].next;
+  for (const auto& [due, flow] : batch) {
+    const FlowQueue queue = flows[flow].queue;
+    if (!queue.is_backlog()) continue;
+    const PacketHandle next = pool[backlogs[queue.backlog()].head].next;
     if (next != kNoPacket) pool.prefetch(next);
+  }
+}
+
+void Shaper::State::prefetch(const FlowQueue& queue) const {
+  if (queue.is_packet()) {
+    pool.prefetch(queue.packet());
+  } else if (queue.is_backlog()) {
+    backlogs.prefetch(queue.backlog());
   }
 }
 
@@ -113,7 +128,7 @@ void Shaper::State::admit(const ArrivingPacket& packet, Instant now) {
   }
   FlowRecord& record = flows[flow];
   record.last_used = now;
-  if (!has_room(record, shaped, packet, now)) {
+  if (!has_room(flow, shaped, packet, now)) {
     shaped.counters.dropped_for(DropReason::queue_full) += charge;
     show_drop(packet, DropReason::queue_full);
     flows.dropped(flow) += charge;
@@ -152,24 +167,25 @@ FlowNumber Shaper::State::find_or_add_flow(const ArrivingPacket& packet, Instant
 // Judged at the instant at which the packet arrived, by the schedule: packets whose bucket has let them go by
 // then do not wait any more, even if release() has not been called since. So neither batches nor a late
 // wake-up drop packets.
-bool Shaper::State::has_room(FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet,
+bool Shaper::State::has_room(FlowNumber flow, const ShapedClass& shaped, const ArrivingPacket& packet,
                              Instant now) {
+  FlowRecord& record = flows[flow];
   const QueueCapacity& capacity = shaped.config.queue;
   const Count charge = charge_of(packet);
-  Backlog* backlog = record.backlog == kNoBacklog ? nullptr : &backlogs[record.backlog];
-  if (!capacity.time && fits(capacity, backlog ? backlog->waiting() : Count{}, charge)) return true;
+  if (!capacity.time && fits(capacity, waiting_in(record.queue), charge)) return true;
 
+  Backlog* backlog = record.queue.empty() ? nullptr : &backlogs[backlog_of(flow)];
   const Instant earliest = now - kMaxCatchUp;
   LeakyBucket after = bucket_of(record, shaped);
   Instant departure = packet.arrival;
   if (backlog) {
     while (backlog->first_waiting != kNoPacket &&
-           std::max(backlog->waiting_due, earliest) <= packet.arrival) {
+           std::max(pool[backlog->first_waiting].departure, earliest) <= packet.arrival) {
       charge_first(*backlog, now);
     }
     after = record.bucket;
     if (backlog->first_waiting != kNoPacket) {
-      departure = std::max(backlog->waiting_due, earliest);
+      departure = std::max(pool[backlog->first_waiting].departure, earliest);
       after.charge(shaped.parameters, departure, backlog->waiting());
     }
   }
@@ -187,7 +203,7 @@ PacketHandle Shaper::State::store(const FlowRecord& record, const ArrivingPacket
   const std::uint32_t needed = PacketPool::chunks_for(frame_prefix + packet.frame.size() +
                                                       (packet.vlan_tpid != 0 ? PacketPool::kTagBytes : 0));
   while (pool.free_chunks() < needed) {
-    const std::uint32_t own = record.backlog == kNoBacklog ? 0 : backlogs[record.backlog].chunks;
+    const std::uint32_t own = chunks_in(record.queue);
     const BacklogNumber longest = backlogs.longest();
     if (longest == kNoBacklog || backlogs.among_longest(own + needed)) return kNoPacket;
     drop_last(longest);
@@ -240,19 +256,52 @@ void Shaper::State::enqueue(FlowNumber flow, PacketHandle packet) {
   FlowRecord& record = flows[flow];
   StoredPacket& stored = pool[packet];
   stored.flow = flow;
-  const bool first = record.backlog == kNoBacklog;
-  if (first) record.backlog = backlogs.acquire(flow);
-  Backlog& backlog = backlogs[record.backlog];
+  if (record.queue.empty()) {
+    set_departure(record, stored);
+    record.queue = FlowQueue::of_packet(packet);
+    wheel.insert(flow, stored.departure);
+    return;
+  }
+  const BacklogNumber number = backlog_of(flow);
+  Backlog& backlog = backlogs[number];
   stored.previous = backlog.tail;
-  (first ? backlog.head : pool[backlog.tail].next) = packet;
+  pool[backlog.tail].next = packet;
   backlog.tail = packet;
   if (backlog.first_waiting == kNoPacket) {
-    backlog.waiting_due = departure_of(backlog, packet);
+    set_departure(record, stored);
     backlog.first_waiting = packet;
   }
   backlog.add(stored.charge(), PacketPool::chunks_for(stored.length));
-  backlogs.resized(record.backlog);
-  if (first) wheel.insert(record.backlog, backlog.waiting_due);
+  backlogs.resized(number);
+}
+
+// The backlog of a queue that is not empty. One packet alone gets one here.
+BacklogNumber Shaper::State::backlog_of(FlowNumber flow) {
+  FlowQueue& queue = flows[flow].queue;
+  if (queue.is_packet()) {
+    const StoredPacket& stored = pool[queue.packet()];
+    const BacklogNumber number = backlogs.acquire(flow);
+    Backlog& backlog = backlogs[number];
+    backlog.head = backlog.tail = backlog.first_waiting = queue.packet();
+    backlog.add(stored.charge(), PacketPool::chunks_for(stored.length));
+    queue = FlowQueue::of_backlog(number);
+  }
+  return queue.backlog();
+}
+
+Count Shaper::State::waiting_in(const FlowQueue& queue) const {
+  if (queue.is_packet()) return pool[queue.packet()].charge();
+  return queue.empty() ? Count{} : backlogs[queue.backlog()].waiting();
+}
+
+Count Shaper::State::queued_in(const FlowQueue& queue) const {
+  if (queue.is_packet()) return pool[queue.packet()].charge();
+  return queue.empty() ? Count{} : backlogs[queue.backlog()].queued();
+}
+
+std::uint32_t Shaper::State::chunks_in(const FlowQueue& queue) const {
+  if (queue.is_packet()) return PacketPool::chunks_for(pool[queue.packet()].length);
+  return queue.empty() ? 0 : backlogs[queue.backlog()].chunks;
 }
 
 LeakyBucket& Shaper::State::bucket_of(FlowRecord& record, const ShapedClass& shaped) {
@@ -265,32 +314,28 @@ LeakyBucket& Shaper::State::bucket_of(FlowRecord& record, const ShapedClass& sha
 
 // When the bucket lets the packet go, given that all before it in the queue are charged. Not before them,
 // even if the clock that stamped it was behind theirs.
-Instant Shaper::State::departure_of(Backlog& backlog, PacketHandle packet) {
-  FlowRecord& record = flows[backlog.flow];
+void Shaper::State::set_departure(FlowRecord& record, StoredPacket& stored) {
   const ShapedClass& shaped = *classes[record.class_slot];
-  const StoredPacket& stored = pool[packet];
-  const Instant departure =
+  stored.departure =
       bucket_of(record, shaped).departure(shaped.parameters, stored.departure, stored.charge());
-  return stored.previous == kNoPacket ? departure : std::max(departure, pool[stored.previous].departure);
+  if (stored.previous != kNoPacket)
+    stored.departure = std::max(stored.departure, pool[stored.previous].departure);
 }
 
-// The first waiting packet may leave: at its due time, or if that is longer ago than may be caught up, later.
+// The packet whose turn it is may leave: at its due time, or if that is longer ago than may be caught up, later.
+void Shaper::State::charge(FlowRecord& record, StoredPacket& stored, Instant now) {
+  const ShapedClass& shaped = *classes[record.class_slot];
+  stored.departure = std::max(stored.departure, now - kMaxCatchUp);
+  bucket_of(record, shaped).charge(shaped.parameters, stored.departure, stored.charge());
+}
+
 void Shaper::State::charge_first(Backlog& backlog, Instant now) {
   StoredPacket& stored = pool[backlog.first_waiting];
   FlowRecord& record = flows[backlog.flow];
-  const ShapedClass& shaped = *classes[record.class_slot];
-  stored.departure = std::max(backlog.waiting_due, now - kMaxCatchUp);
-  bucket_of(record, shaped).charge(shaped.parameters, stored.departure, stored.charge());
+  charge(record, stored, now);
   backlog.subtract_waiting(stored.charge());
   backlog.first_waiting = stored.next;
-  if (stored.next != kNoPacket) backlog.waiting_due = departure_of(backlog, stored.next);
-}
-
-// The first waiting packet leaves without being charged.
-void Shaper::State::pass_over_first(Backlog& backlog) {
-  StoredPacket& stored = pool[backlog.first_waiting];
-  backlog.subtract_waiting(stored.charge());
-  backlog.first_waiting = stored.next;
+  if (stored.next != kNoPacket) set_departure(record, pool[stored.next]);
 }
 
 std::size_t Shaper::release(Instant now, std::span<DuePacket> out) {
@@ -306,39 +351,45 @@ std::size_t Shaper::release(Instant now, std::span<DuePacket> out) {
     while (done < batch.size() && count < out.size()) {
       // The next packet of a backlog of this batch may come before the others of the batch.
       Instant in_wheel = state.wheel.first_due();
-      BacklogNumber number = batch[done].entry;
+      FlowNumber flow = batch[done].entry;
       if (in_wheel < batch[done].due) {
-        number = state.wheel.pop(now)->entry;
+        flow = state.wheel.pop(now)->entry;
         in_wheel = state.wheel.first_due();
       } else {
         ++done;
       }
       const Instant others = done < batch.size() ? std::min(batch[done].due, in_wheel) : in_wheel;
-      count += state.release_run(number, now, others, out.subspan(count));
+      count += state.release_run(flow, now, others, out.subspan(count));
     }
     for (; done < batch.size(); ++done) state.wheel.insert(batch[done].entry, batch[done].due);
   }
   return count;
 }
 
-// A backlog whose time has come, out of the wheel: its head, and what follows as long as that is due before `others`.
-// Puts the backlog back for the packet behind. Returns how many packets.
-std::size_t Shaper::State::release_run(BacklogNumber number, Instant now, Instant others,
+// A flow whose time has come, out of the wheel: its first packet, and what follows as long as that is due before
+// `others`. Puts the flow back for the packet behind. Returns how many packets.
+std::size_t Shaper::State::release_run(FlowNumber flow, Instant now, Instant others,
                                        std::span<DuePacket> out) {
-  Backlog& backlog = backlogs[number];
-  const FlowNumber flow = backlog.flow;
+  FlowRecord& record = flows[flow];
+  if (record.queue.is_packet()) {
+    charge(record, pool[record.queue.packet()], now);
+    out[0] = hand_out(unlink_head(flow));
+    record.last_used = now;
+    return 1;
+  }
+  const BacklogNumber number = record.queue.backlog();
+  const Backlog& backlog = backlogs[number];
   std::size_t count = 0;
   while (true) {
-    if (backlog.head == backlog.first_waiting) charge_first(backlog, now);
-    out[count++] = hand_out(unlink_head(number));
+    if (backlog.head == backlog.first_waiting) charge_first(backlogs[number], now);
+    out[count++] = hand_out(unlink_head_of(number));
     if (backlog.head == kNoPacket) {
-      flows[flow].last_used = now;
+      record.last_used = now;
       return count;
     }
-    const bool waits = backlog.head == backlog.first_waiting;
-    const Instant due = waits ? backlog.waiting_due : pool[backlog.head].departure;
+    const Instant due = pool[backlog.head].departure;
     if (due > now || due >= others || count == out.size()) {
-      wheel.insert(number, due);
+      wheel.insert(flow, due);
       return count;
     }
   }
@@ -350,26 +401,36 @@ std::size_t Shaper::release_all(std::span<DuePacket> out) {
   while (count < out.size()) {
     const auto item = state.wheel.pop(Instant::max());
     if (!item) break;
-    Backlog& backlog = state.backlogs[item->entry];
-    if (backlog.head == backlog.first_waiting) state.pass_over_first(backlog);
     out[count++] = state.hand_out(state.unlink_head(item->entry));
-    if (backlog.head != kNoPacket) state.wheel.insert(item->entry, item->due);
+    if (!state.flows[item->entry].queue.empty()) state.wheel.insert(item->entry, item->due);
   }
   return count;
 }
 
-// Takes the head out of its queue. When it was the last packet, the backlog goes back to the table and has no
-// head.
-PacketHandle Shaper::State::unlink_head(BacklogNumber number) {
+// Takes the first packet out of a queue, charged or not.
+PacketHandle Shaper::State::unlink_head(FlowNumber flow) {
+  FlowQueue& queue = flows[flow].queue;
+  if (queue.is_backlog()) return unlink_head_of(queue.backlog());
+  const PacketHandle packet = queue.packet();
+  queue = FlowQueue();
+  return packet;
+}
+
+// When it was the last packet, the backlog goes back to the table and has no head.
+PacketHandle Shaper::State::unlink_head_of(BacklogNumber number) {
   Backlog& backlog = backlogs[number];
   const PacketHandle packet = backlog.head;
-  StoredPacket& stored = pool[packet];
+  const StoredPacket& stored = pool[packet];
+  if (backlog.first_waiting == packet) {
+    backlog.subtract_waiting(stored.charge());
+    backlog.first_waiting = stored.next;
+  }
   backlog.head = stored.next;
   backlog.subtract(stored.charge(), PacketPool::chunks_for(stored.length));
   if (backlog.head == kNoPacket) backlog.tail = kNoPacket;
   backlogs.resized(number);
   if (backlog.head == kNoPacket) {
-    flows[backlog.flow].backlog = kNoBacklog;
+    flows[backlog.flow].queue = FlowQueue();
     backlogs.release(number);
   } else {
     pool[backlog.head].previous = kNoPacket;

@@ -75,14 +75,11 @@ Shaper::State::Plan Shaper::State::plan(std::vector<ClassConfig> configs) {
 
 // Every packet whose class goes or has its flows told apart anew, and those that were due at once.
 void Shaper::State::take_out_packets(Plan& plan) {
-  const auto goes = [&](BacklogNumber number) {
-    return !plan.keeps_flows[flows[backlogs[number].flow].class_slot];
-  };
+  const auto goes = [&](FlowNumber flow) { return !plan.keeps_flows[flows[flow].class_slot]; };
   wheel.remove_if(goes);
-  for (BacklogNumber number = 0; number < backlogs.numbers(); ++number) {
-    const Backlog& backlog = backlogs[number];
-    if (backlog.head == kNoPacket || !goes(number)) continue;
-    while (backlog.head != kNoPacket) plan.packets.push_back(unlink_head(number));
+  for (FlowNumber flow = 0; flow < flows.numbers(); ++flow) {
+    if (!flows.in_use(flow) || !goes(flow)) continue;
+    while (!flows[flow].queue.empty()) plan.packets.push_back(unlink_head(flow));
   }
   for (; immediate_head != kNoPacket; immediate_head = pool[immediate_head].next) {
     plan.packets.push_back(immediate_head);
@@ -170,6 +167,7 @@ void Shaper::State::readmit_to(FlowNumber flow, PacketHandle packet, Instant now
   stored.class_slot = record.class_slot;
   stored.departure = now;  // the time it has waited so far earns its new bucket nothing
   stored.next = kNoPacket;
+  stored.previous = kNoPacket;
   enqueue(flow, packet);
 }
 

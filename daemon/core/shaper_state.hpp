@@ -1,9 +1,9 @@
 // What the shaper is made of, and the steps that its calls share. Private to shaper*.cpp.
 //
 // A packet's way: admit() finds its flow and room for it, store() copies it, enqueue() appends it to the
-// flow's backlog, and the wheel holds the backlog at the due time of its head. release() pops the backlog,
-// charges the bucket (charge_first), takes the head out and puts the backlog back for the next packet, until
-// complete() ends the packet.
+// flow's queue, and the wheel holds the flow at the due time of its first packet. release() pops the flow,
+// charges the bucket, takes the first packet out and puts the flow back for the next one, until complete()
+// ends the packet.
 #pragma once
 
 #include <cstdint>
@@ -44,20 +44,26 @@ struct Shaper::State {
   void admit(const ArrivingPacket& packet, Instant now);
   void prefetch(std::span<const ArrivingPacket> batch) const;
   void prefetch(std::span<const TimingWheel::Item> batch) const;
+  void prefetch(const FlowQueue& queue) const;
   void expire_flows(std::uint32_t looks, Instant now);
   FlowNumber find_or_add_flow(const ArrivingPacket& packet, Instant now);
-  bool has_room(FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet, Instant now);
+  bool has_room(FlowNumber flow, const ShapedClass& shaped, const ArrivingPacket& packet, Instant now);
   PacketHandle store(const FlowRecord& record, const ArrivingPacket& packet);
   void drop_last(BacklogNumber number);
   void show_drop(const ArrivingPacket& packet, DropReason reason) const;
   void show_drop(PacketHandle packet, ClassIndex class_index, DropReason reason) const;
   void enqueue(FlowNumber flow, PacketHandle packet);
+  BacklogNumber backlog_of(FlowNumber flow);
+  Count waiting_in(const FlowQueue& queue) const;
+  Count queued_in(const FlowQueue& queue) const;
+  std::uint32_t chunks_in(const FlowQueue& queue) const;
   LeakyBucket& bucket_of(FlowRecord& record, const ShapedClass& shaped);
-  Instant departure_of(Backlog& backlog, PacketHandle packet);
+  void set_departure(FlowRecord& record, StoredPacket& stored);
+  void charge(FlowRecord& record, StoredPacket& stored, Instant now);
   void charge_first(Backlog& backlog, Instant now);
-  void pass_over_first(Backlog& backlog);
-  std::size_t release_run(BacklogNumber number, Instant now, Instant others, std::span<DuePacket> out);
-  PacketHandle unlink_head(BacklogNumber number);
+  std::size_t release_run(FlowNumber flow, Instant now, Instant others, std::span<DuePacket> out);
+  PacketHandle unlink_head(FlowNumber flow);
+  PacketHandle unlink_head_of(BacklogNumber number);
   DuePacket hand_out(PacketHandle packet);
   std::size_t release_immediate(std::span<DuePacket> out);
 
@@ -77,7 +83,7 @@ struct Shaper::State {
   PacketPool pool;
   FlowTable flows;
   BacklogTable backlogs;
-  TimingWheel wheel;  // of backlogs, at the due times of their heads
+  TimingWheel wheel;  // of flows, at the due times of their first packets
 
   std::vector<std::unique_ptr<ShapedClass>> classes;  // by slot; null: free
   std::vector<ClassSlot> slots;                       // by index

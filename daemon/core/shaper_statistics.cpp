@@ -56,9 +56,10 @@ std::optional<std::uint32_t> Shaper::visit_flows(
   for (FlowNumber flow = from; flow < end; ++flow) {
     const FlowRecord& record = state.flows[flow];
     if (record.class_slot != slot) continue;
-    FlowStatistics statistics{.key = state.flows.key(flow), .sent = record.sent, .dropped = state.flows.dropped(flow)};
-    if (record.backlog != kNoBacklog) statistics.queued = state.backlogs[record.backlog].queued();
-    visit(statistics);
+    visit({.key = state.flows.key(flow),
+           .sent = record.sent,
+           .dropped = state.flows.dropped(flow),
+           .queued = state.queued_in(record.queue)});
   }
   if (end >= state.flows.numbers()) return std::nullopt;
   return end;

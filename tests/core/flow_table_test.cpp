@@ -84,7 +84,7 @@ TEST(FlowTable, GivesANewFlowACleanRecord) {
   flow = table.insert(2, 0, numbered_key(2));
   EXPECT_EQ(table[flow].sent, Count{});
   EXPECT_EQ(table.dropped(flow), Count{});
-  EXPECT_EQ(table[flow].backlog, kNoBacklog);
+  EXPECT_TRUE(table[flow].queue.empty());
   EXPECT_TRUE(table[flow].bucket.as_new(kTestStart));
 }
 
@@ -110,7 +110,7 @@ TEST_F(FlowTableExpiry, ForgetsAFlowThatHasBeenIdleLongEnough) {
 }
 
 TEST_F(FlowTableExpiry, KeepsAFlowWithPacketsWaiting) {
-  table_[flow_].backlog = 0;
+  table_[flow_].queue = FlowQueue::of_packet(0);
   EXPECT_EQ(expire(kTestStart + seconds(1000)), 0u);
 }
 
