@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <numeric>
 
 namespace headgate {
 namespace {
 
-// A slot with so few entries, on so low a level (4 us a slot), goes to the front as it is.
-constexpr std::uint32_t kShortRun = 12;
+// A slot on so low a level (4 us a slot) goes to the front, when its entries are not too many to be sorted there.
 constexpr unsigned kNearLevel = 2;
+constexpr std::uint32_t kFewToSort = 12;  // so few are sorted by insertion alone
+constexpr std::uint32_t kMostToSort = 128;
 
 std::int64_t count(Instant instant) {
   return instant.time_since_epoch().count();
@@ -26,7 +28,18 @@ void TimingWheel::Front::drop_first() {
 }
 
 void TimingWheel::Front::insert(const Item& item) {
-  std::size_t place = count_++;
+  sink(item, count_++);
+}
+
+void TimingWheel::Front::sort(std::size_t count) {
+  count_ = count;
+  for (std::size_t place = 1; place < count; ++place) {
+    if (at(place).due < at(place - 1).due) sink(Item(at(place)), place);
+  }
+}
+
+// Puts the item where it belongs among those before `place`, which is free.
+void TimingWheel::Front::sink(const Item& item, std::size_t place) {
   for (; place > 0 && at(place - 1).due > item.due; --place) at(place) = at(place - 1);
   at(place) = item;
 }
@@ -137,7 +150,18 @@ TimingWheel::Slot TimingWheel::take_out(unsigned level, unsigned digit) {
   return slot;
 }
 
-// Shows `action` the items of a slot that has been taken out, in order, and frees its blocks.
+// Shows `action` the items of a slot, in order.
+template <typename Action>
+void TimingWheel::visit(const Slot& slot, Action action) const {
+  std::uint32_t block = slot.first_block;
+  for (std::uint32_t left = slot.count; left > 0; block = next_block_[block]) {
+    const std::uint32_t items = std::min(left, kBlockItems);
+    for (std::uint32_t i = 0; i < items; ++i) action(blocks_[block].items[i]);
+    left -= items;
+  }
+}
+
+// The same for a slot that has been taken out; frees its blocks.
 template <typename Action>
 void TimingWheel::consume(Slot slot, Action action) {
   std::uint32_t block = slot.first_block;
@@ -158,14 +182,24 @@ void TimingWheel::refill_front() {
   const unsigned level = std::countr_zero(levels_in_use_);
   const Slot slot = take_out(level, std::countr_zero(slots_in_use_[level]));
   position_ = slot.first_due;
-  if (level == 0 || slot.count == 1 || (level <= kNearLevel && slot.count <= kShortRun)) {
-    consume(slot, [this](const Item& item) {
-      front_.insert(item);
-      position_ = std::max(position_, item.due);
-    });
+  if (level == 0 || slot.count == 1 || (level <= kNearLevel && slot.count <= kFewToSort)) {
+    consume(slot, [this](const Item& item) { front_.insert(item); });
+    position_ = front_.last().due;
+  } else if (level <= kNearLevel && slot.count <= kMostToSort) {
+    sort_to_front(slot, level);
+    position_ = front_.last().due;
   } else {
     consume(slot, [this](const Item& item) { insert_in_slot(item); });
   }
+}
+
+// Sorts by the digit that the level below would go by, with room counted out for each; then little is left to do.
+void TimingWheel::sort_to_front(const Slot& slot, unsigned level) {
+  std::array<std::uint32_t, kSlots> places{};
+  visit(slot, [&](const Item& item) { ++places[digit(item.due, level - 1)]; });
+  std::exclusive_scan(places.begin(), places.end(), places.begin(), 0u);
+  consume(slot, [&](const Item& item) { front_.at(places[digit(item.due, level - 1)]++) = item; });
+  front_.sort(slot.count);
 }
 
 }  // namespace headgate

@@ -94,13 +94,18 @@ class TimingWheel {
     Front(std::uint32_t capacity, std::pmr::memory_resource* memory);
     bool empty() const { return count_ == 0; }
     const Item& first() const { return at(0); }
+    const Item& last() const { return at(count_ - 1); }
     void drop_first();
     void insert(const Item& item);
     void remove_if(const std::function<bool(Entry)>& which);
 
-   private:
+    // For filling an empty one: the places from 0 on, then their number, which brings them into order.
     Item& at(std::size_t place) { return items_[(start_ + place) & mask_]; }
     const Item& at(std::size_t place) const { return items_[(start_ + place) & mask_]; }
+    void sort(std::size_t count);
+
+   private:
+    void sink(const Item& item, std::size_t place);
 
     std::pmr::vector<Item> items_;
     std::size_t mask_;
@@ -113,9 +118,12 @@ class TimingWheel {
   const Slot& first_slot() const;
   void insert_in_slot(const Item& item);
   template <typename Action>
+  void visit(const Slot& slot, Action action) const;
+  template <typename Action>
   void consume(Slot slot, Action action);
   Slot take_out(unsigned level, unsigned digit);
   void refill_front();
+  void sort_to_front(const Slot& slot, unsigned level);
 
   Front front_;
   std::array<std::array<Slot, kSlots>, kLevels> slots_;
