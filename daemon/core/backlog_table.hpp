@@ -16,6 +16,7 @@
 #include "core/leaky_bucket.hpp"
 #include "core/number_stack.hpp"
 #include "core/packet_pool.hpp"
+#include "core/prefetch.hpp"
 #include "headgate/clock.hpp"
 
 namespace headgate {
@@ -86,7 +87,7 @@ class BacklogTable {
   // Whether a queue that grew to `chunks` would be in the highest list.
   bool among_longest(std::uint32_t chunks) const;
 
-  void prefetch(BacklogNumber backlog) const { __builtin_prefetch(&backlogs_[backlog], 1); }
+  void prefetch(BacklogNumber backlog) const { prefetch_line(&backlogs_[backlog]); }
   // The memory that the next `count` acquire() will take.
   void prefetch_free(std::uint32_t count) const;
 

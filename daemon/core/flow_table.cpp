@@ -24,8 +24,7 @@ FlowTable::FlowTable(std::uint32_t max_flows, std::pmr::memory_resource* memory)
 FlowNumber FlowTable::find(std::uint32_t hash, std::uint16_t class_slot, const FlowKey& key) const {
   for (std::uint32_t at = home(hash); slots_[at] != 0; at = behind(at)) {
     if ((slots_[at] & ~number_mask_) != tag(hash)) continue;
-    const FlowRecord& record = records_[number(slots_[at])];
-    if (record.class_slot == class_slot && rest_[number(slots_[at])].key == key) return number(slots_[at]);
+    if (holds(number(slots_[at]), class_slot, key)) return number(slots_[at]);
   }
   return kNoFlow;
 }
@@ -63,14 +62,14 @@ void FlowTable::erase(FlowNumber flow) {
   --size_;
 }
 
-FlowNumber FlowTable::prefetch_arrival(std::uint32_t hash) const {
+FlowNumber FlowTable::likely(std::uint32_t hash) const {
   for (std::uint32_t at = home(hash); slots_[at] != 0; at = behind(at)) {
     if ((slots_[at] & ~number_mask_) != tag(hash)) continue;
     const FlowNumber flow = number(slots_[at]);
     prefetch(flow);
     const auto* key = reinterpret_cast<const char*>(&rest_[flow].key);
-    __builtin_prefetch(key);
-    __builtin_prefetch(key + sizeof(FlowKey) - 1);
+    prefetch_line(key);
+    prefetch_line(key + sizeof(FlowKey) - 1);
     return flow;
   }
   return kNoFlow;

@@ -20,6 +20,7 @@
 
 #include "core/flow_queue.hpp"
 #include "core/leaky_bucket.hpp"
+#include "core/prefetch.hpp"
 #include "headgate/clock.hpp"
 #include "headgate/flow_key.hpp"
 #include "headgate/statistics.hpp"
@@ -72,18 +73,21 @@ class FlowTable {
   void expire(std::uint32_t looks, Instant idle_since, Instant new_since, Forgotten forgotten) {
     for (looks = looks < never_used_ ? looks : never_used_; looks > 0; --looks) {
       hand_ = hand_ + 1 < never_used_ ? hand_ + 1 : 0;
-      if (hand_ + kLooksAhead < never_used_) __builtin_prefetch(&records_[hand_ + kLooksAhead].last_used);
+      if (hand_ + kLooksAhead < never_used_) prefetch_line(&records_[hand_ + kLooksAhead].last_used);
       if (!may_go(records_[hand_], idle_since, new_since)) continue;
       forgotten(records_[hand_]);
       erase(hand_);
     }
   }
 
-  // For batches: first the index slots of all packets, then the records and keys they seem to lead to (the hash alone
-  // is compared), which are returned.
-  void prefetch_slot(std::uint32_t hash) const { __builtin_prefetch(&slots_[home(hash)]); }
-  FlowNumber prefetch_arrival(std::uint32_t hash) const;
-  void prefetch(FlowNumber flow) const { __builtin_prefetch(&records_[flow], 1); }
+  // For batches, find() in three steps that each take all packets: fetch the index slots; see to which flow each hash
+  // seems to lead, if to any, and fetch that; make sure that it is the flow.
+  void prefetch_slot(std::uint32_t hash) const { prefetch_line(&slots_[home(hash)]); }
+  FlowNumber likely(std::uint32_t hash) const;
+  bool holds(FlowNumber flow, std::uint16_t class_slot, const FlowKey& key) const {
+    return records_[flow].class_slot == class_slot && rest_[flow].key == key;
+  }
+  void prefetch(FlowNumber flow) const { prefetch_line(&records_[flow]); }
 
  private:
   using Slot = std::uint32_t;  // 0: empty; else record number + 1 in the low bits, hash in the high bits

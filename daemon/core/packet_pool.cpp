@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <new>
 #include <type_traits>
 
 namespace headgate {
@@ -133,7 +132,8 @@ std::span<std::byte> PacketPool::lent_head(PacketHandle packet) const {
   return payload(packet, true).subspan(sizeof(Loan), loan(packet).head_bytes);
 }
 
-void PacketPool::free(PacketHandle packet) {
+// A frame that is lent, or stands in several chunks.
+void PacketPool::free_all(PacketHandle packet) {
   if (header(packet)->lent) end_loan(packet);
   for (std::uint32_t chunk = packet; chunk != kEnd;) {
     const std::uint32_t next = link(chunk);
@@ -159,28 +159,11 @@ std::size_t PacketPool::parts(PacketHandle packet, std::span<std::span<const std
   return count;
 }
 
-std::uint32_t PacketPool::chunks_for(std::size_t frame_bytes) {
-  if (frame_bytes <= kFirstBytes) return 1;
-  return 1 + static_cast<std::uint32_t>((frame_bytes - kFirstBytes + kLaterBytes - 1) / kLaterBytes);
-}
-
-StoredPacket* PacketPool::header(PacketHandle packet) const {
-  return std::launder(reinterpret_cast<StoredPacket*>(&chunks_[packet]));
-}
-
-std::uint32_t& PacketPool::link(std::uint32_t chunk) const {
-  return *std::launder(reinterpret_cast<std::uint32_t*>(&chunks_[chunk]));
-}
-
-std::span<std::byte> PacketPool::payload(std::uint32_t chunk, bool first) const {
-  return std::span(chunks_[chunk].bytes).subspan(first ? sizeof(StoredPacket) : kLinkBytes);
-}
-
 void PacketPool::prefetch_free(std::uint32_t packets) const {
   for (std::uint32_t i = 0; i < std::min(packets, free_.size()); ++i) {
     const auto* chunk = reinterpret_cast<const char*>(&chunks_[free_.next(i)]);
-    __builtin_prefetch(chunk, 1);
-    __builtin_prefetch(chunk + 64, 1);
+    prefetch_line(chunk);
+    prefetch_line(chunk + 64);
   }
 }
 

@@ -12,10 +12,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
+#include <new>
 #include <span>
 #include <vector>
 
 #include "core/number_stack.hpp"
+#include "core/prefetch.hpp"
 #include "headgate/clock.hpp"
 #include "headgate/statistics.hpp"
 #include "headgate/units.hpp"
@@ -65,7 +67,10 @@ class PacketPool {
   // the header is the caller's to fill.
   // `prefix` bytes that stand in front of the frame in memory are stored with it.
   PacketHandle store(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix = 0);
-  void free(PacketHandle packet);
+  void free(PacketHandle packet) {
+    if (header(packet)->lent || link(packet) != kEnd) return free_all(packet);
+    free_.give_back(packet);  // most packets by far: one chunk
+  }
 
   // As store(), but the frame (and its prefix) must stay valid until it is freed or kept.
   PacketHandle store_lent(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix = 0);
@@ -80,11 +85,14 @@ class PacketPool {
   // length).
   std::size_t parts(PacketHandle packet, std::span<std::span<const std::byte>> parts) const;
 
-  static std::uint32_t chunks_for(std::size_t frame_bytes);
+  static std::uint32_t chunks_for(std::size_t frame_bytes) {
+    if (frame_bytes <= kFirstBytes) return 1;
+    return 1 + static_cast<std::uint32_t>((frame_bytes - kFirstBytes + kLaterBytes - 1) / kLaterBytes);
+  }
   std::uint32_t chunks() const { return chunk_count_; }
   std::uint32_t free_chunks() const { return free_.size() - set_aside_; }
 
-  void prefetch(PacketHandle packet) const { __builtin_prefetch(&chunks_[packet], 1); }
+  void prefetch(PacketHandle packet) const { prefetch_line(&chunks_[packet]); }
   // The memory in which the next `packets` small frames will be stored.
   void prefetch_free(std::uint32_t packets) const;
 
@@ -110,9 +118,16 @@ class PacketPool {
   Loan& loan(PacketHandle packet) const;
   std::span<std::byte> lent_head(PacketHandle packet) const;
   void end_loan(PacketHandle packet);
-  StoredPacket* header(PacketHandle packet) const;
-  std::uint32_t& link(std::uint32_t chunk) const;
-  std::span<std::byte> payload(std::uint32_t chunk, bool first) const;
+  void free_all(PacketHandle packet);
+  StoredPacket* header(PacketHandle packet) const {
+    return std::launder(reinterpret_cast<StoredPacket*>(&chunks_[packet]));
+  }
+  std::uint32_t& link(std::uint32_t chunk) const {
+    return *std::launder(reinterpret_cast<std::uint32_t*>(&chunks_[chunk]));
+  }
+  std::span<std::byte> payload(std::uint32_t chunk, bool first) const {
+    return std::span(chunks_[chunk].bytes).subspan(first ? sizeof(StoredPacket) : kLinkBytes);
+  }
 
   std::pmr::memory_resource* source_;
   std::uint32_t chunk_count_;

@@ -55,8 +55,7 @@ void Shaper::admit(std::span<const ArrivingPacket> packets, Instant now) {
   if (state.wheel.empty()) state.wheel.start_at(std::min(packets.front().arrival, now));
   while (!packets.empty()) {
     const auto batch = packets.first(std::min(packets.size(), State::kPrefetchBatch));
-    if (state.flows.size() > State::kFlowsInCache) state.prefetch(batch);
-    for (const ArrivingPacket& packet : batch) state.admit(packet, now);
+    state.admit_batch(batch, now);
     packets = packets.subspan(batch.size());
   }
 }
@@ -71,24 +70,36 @@ void Shaper::keep_lent() {
   state_->pool.keep_lent();
 }
 
-// What each packet will touch hangs on what the one before it in the chain says: index, record, backlog, last packet.
-// So all packets go one step of the chain together, and their cache misses overlap.
-void Shaper::State::prefetch(std::span<const ArrivingPacket> batch) const {
+// What each packet will touch hangs on what the one before it in the chain says: index, record, queue, last packet. So
+// all packets go one step of the chain together, and their cache misses overlap.
+void Shaper::State::admit_batch(std::span<const ArrivingPacket> batch, Instant now) {
+  const bool in_cache = flows.size() <= kFlowsInCache;
+  if (!in_cache) {
+    for (const ArrivingPacket& packet : batch) flows.prefetch_slot(packet.flow_hash);
+    pool.prefetch_free(static_cast<std::uint32_t>(batch.size()));
+  }
   std::array<FlowNumber, kPrefetchBatch> likely;
-  for (const ArrivingPacket& packet : batch) flows.prefetch_slot(packet.flow_hash);
-  pool.prefetch_free(static_cast<std::uint32_t>(batch.size()));
-  for (std::size_t i = 0; i < batch.size(); ++i) likely[i] = flows.prefetch_arrival(batch[i].flow_hash);
-  const auto queue_of = [&](FlowNumber flow) { return flow == kNoFlow ? FlowQueue() : flows[flow].queue; };
-  std::uint32_t seconds = 0;  // packets that will need a new backlog
+  for (std::size_t i = 0; i < batch.size(); ++i) likely[i] = flows.likely(batch[i].flow_hash);
+  if (!in_cache) prefetch_queues(std::span(likely).first(batch.size()));
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    const FlowQueue queue = queue_of(likely[i]);
+    const ArrivingPacket& packet = batch[i];
+    const bool sure = likely[i] != kNoFlow && flows.holds(likely[i], slots[packet.class_index], packet.key);
+    admit(packet, sure ? likely[i] : find_or_add_flow(packet, now), now);
+  }
+}
+
+void Shaper::State::prefetch_queues(std::span<const FlowNumber> batch) const {
+  std::uint32_t seconds = 0;  // packets that will need a new backlog
+  for (const FlowNumber flow : batch) {
+    if (flow == kNoFlow) continue;
+    const FlowQueue queue = flows[flow].queue;
     seconds += queue.is_packet() ? 1 : 0;
     prefetch(queue);
   }
   backlogs.prefetch_free(seconds);
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    const FlowQueue queue = queue_of(likely[i]);
-    if (queue.is_backlog()) pool.prefetch(backlogs[queue.backlog()].tail);
+  for (const FlowNumber flow : batch) {
+    if (flow == kNoFlow || !flows[flow].queue.is_backlog()) continue;
+    pool.prefetch(backlogs[flows[flow].queue.backlog()].tail);
   }
 }
 
@@ -115,12 +126,11 @@ void Shaper::State::prefetch(const FlowQueue& queue) const {
   }
 }
 
-void Shaper::State::admit(const ArrivingPacket& packet, Instant now) {
+void Shaper::State::admit(const ArrivingPacket& packet, FlowNumber flow, Instant now) {
   assert(packet.class_index < slots.size() && !class_at(packet.class_index).config.bypass);
   ShapedClass& shaped = class_at(packet.class_index);
   const Count charge = charge_of(packet);
   shaped.counters.received += charge;
-  const FlowNumber flow = find_or_add_flow(packet, now);
   if (flow == kNoFlow) {
     shaped.counters.dropped_for(DropReason::flow_table_full) += charge;
     show_drop(packet, DropReason::flow_table_full);
@@ -341,15 +351,15 @@ void Shaper::State::charge_first(Backlog& backlog, Instant now) {
 std::size_t Shaper::release(Instant now, std::span<DuePacket> out) {
   State& state = *state_;
   std::size_t count = state.release_immediate(out);
-  std::array<TimingWheel::Item, State::kPrefetchBatch> due;
   while (count < out.size()) {
-    const std::size_t wanted = std::min(out.size() - count, due.size());
-    const auto batch = std::span(due).first(state.wheel.pop(now, std::span(due).first(wanted)));
+    const std::size_t wanted = std::min(out.size() - count, state.popped.size());
+    const auto batch =
+        std::span(state.popped).first(state.wheel.pop(now, std::span(state.popped).first(wanted)));
     if (batch.empty()) break;
     if (state.flows.size() > State::kFlowsInCache) state.prefetch(batch);
     std::size_t done = 0;
     while (done < batch.size() && count < out.size()) {
-      // The next packet of a backlog of this batch may come before the others of the batch.
+      // The next packet of a flow of this batch may come before the others of the batch.
       Instant in_wheel = state.wheel.first_due();
       FlowNumber flow = batch[done].entry;
       if (in_wheel < batch[done].due) {
@@ -373,7 +383,7 @@ std::size_t Shaper::State::release_run(FlowNumber flow, Instant now, Instant oth
   FlowRecord& record = flows[flow];
   if (record.queue.is_packet()) {
     charge(record, pool[record.queue.packet()], now);
-    out[0] = hand_out(unlink_head(flow));
+    hand_out(unlink_head(flow), out[0]);
     record.last_used = now;
     return 1;
   }
@@ -382,7 +392,7 @@ std::size_t Shaper::State::release_run(FlowNumber flow, Instant now, Instant oth
   std::size_t count = 0;
   while (true) {
     if (backlog.head == backlog.first_waiting) charge_first(backlogs[number], now);
-    out[count++] = hand_out(unlink_head_of(number));
+    hand_out(unlink_head_of(number), out[count++]);
     if (backlog.head == kNoPacket) {
       record.last_used = now;
       return count;
@@ -401,7 +411,7 @@ std::size_t Shaper::release_all(std::span<DuePacket> out) {
   while (count < out.size()) {
     const auto item = state.wheel.pop(Instant::max());
     if (!item) break;
-    out[count++] = state.hand_out(state.unlink_head(item->entry));
+    state.hand_out(state.unlink_head(item->entry), out[count++]);
     if (!state.flows[item->entry].queue.empty()) state.wheel.insert(item->entry, item->due);
   }
   return count;
@@ -438,13 +448,14 @@ PacketHandle Shaper::State::unlink_head_of(BacklogNumber number) {
   return packet;
 }
 
-DuePacket Shaper::State::hand_out(PacketHandle packet) {
+// Field by field in place: a copy of the whole would have to wait until its fields have left the store buffer.
+void Shaper::State::hand_out(PacketHandle packet, DuePacket& due) {
   const StoredPacket& stored = pool[packet];
   ++outstanding;
-  return {.handle = packet,
-          .length = stored.length,
-          .ideal = stored.departure,
-          .class_index = stored.class_slot == kNoClass ? kUnmatched : classes[stored.class_slot]->index};
+  due.handle = packet;
+  due.length = stored.length;
+  due.ideal = stored.departure;
+  due.class_index = stored.class_slot == kNoClass ? kUnmatched : classes[stored.class_slot]->index;
 }
 
 std::size_t Shaper::State::release_immediate(std::span<DuePacket> out) {
@@ -453,7 +464,7 @@ std::size_t Shaper::State::release_immediate(std::span<DuePacket> out) {
     const PacketHandle packet = immediate_head;
     immediate_head = pool[packet].next;
     if (immediate_head == kNoPacket) immediate_tail = kNoPacket;
-    out[count++] = hand_out(packet);
+    hand_out(packet, out[count++]);
   }
   return count;
 }
@@ -464,25 +475,31 @@ std::size_t Shaper::frame_parts(const DuePacket& packet, std::span<std::span<con
 
 void Shaper::complete_sent(std::span<const DuePacket> packets, Instant now) {
   State& state = *state_;
-  State::ClassSlot slot = State::kNoClass;  // of the packet before
-  DelayHistogram::Slice* delays = nullptr;
-  for (const DuePacket& packet : packets) {
-    const StoredPacket& stored = state.pool[packet.handle];
-    const Count charge = stored.charge();
-    ClassCounters& counters = state.counters_of(stored.class_slot);
-    counters.queued -= charge;
-    counters.sent += charge;
-    if (stored.flow != kNoFlow) {
-      state.flows[stored.flow].sent += charge;
-      if (delays == nullptr || stored.class_slot != slot) {
-        slot = stored.class_slot;
-        delays = &state.classes[slot]->delays.slice(now);
+  while (!packets.empty()) {
+    // Most often all of them: the packets of one class.
+    const State::ClassSlot slot = state.pool[packets.front().handle].class_slot;
+    ClassCounters& counters = state.counters_of(slot);
+    DelayHistogram::Slice* const delays =
+        slot == State::kNoClass ? nullptr : &state.classes[slot]->delays.slice(now);
+    Count sent;
+    std::size_t done = 0;
+    for (; done < packets.size(); ++done) {
+      const PacketHandle packet = packets[done].handle;
+      const StoredPacket& stored = state.pool[packet];
+      if (stored.class_slot != slot) break;
+      const Count charge = stored.charge();
+      sent += charge;
+      if (stored.flow != kNoFlow) {
+        state.flows[stored.flow].sent += charge;
+        delays->record(now - stored.arrival, charge.packets);
       }
-      delays->record(now - stored.arrival, charge.packets);
+      state.pool.free(packet);
     }
-    state.pool.free(packet.handle);
+    counters.queued -= sent;
+    counters.sent += sent;
+    packets = packets.subspan(done);
+    state.outstanding -= done;
   }
-  state.outstanding -= packets.size();
 }
 
 void Shaper::complete_dropped(std::span<const DuePacket> packets, DropReason reason) {

@@ -6,6 +6,7 @@
 // ends the packet.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -41,8 +42,9 @@ struct Shaper::State {
   static constexpr std::uint32_t kFlowsInCache = 2'000;
 
   // shaper.cpp
-  void admit(const ArrivingPacket& packet, Instant now);
-  void prefetch(std::span<const ArrivingPacket> batch) const;
+  void admit_batch(std::span<const ArrivingPacket> batch, Instant now);
+  void admit(const ArrivingPacket& packet, FlowNumber flow, Instant now);
+  void prefetch_queues(std::span<const FlowNumber> batch) const;
   void prefetch(std::span<const TimingWheel::Item> batch) const;
   void prefetch(const FlowQueue& queue) const;
   void expire_flows(std::uint32_t looks, Instant now);
@@ -64,7 +66,7 @@ struct Shaper::State {
   std::size_t release_run(FlowNumber flow, Instant now, Instant others, std::span<DuePacket> out);
   PacketHandle unlink_head(FlowNumber flow);
   PacketHandle unlink_head_of(BacklogNumber number);
-  DuePacket hand_out(PacketHandle packet);
+  void hand_out(PacketHandle packet, DuePacket& due);
   std::size_t release_immediate(std::span<DuePacket> out);
 
   // shaper_reconfigure.cpp
@@ -94,6 +96,9 @@ struct Shaper::State {
   PacketHandle immediate_head = kNoPacket;
   PacketHandle immediate_tail = kNoPacket;
   Instant immediate_since{};
+
+  std::array<TimingWheel::Item, kPrefetchBatch>
+      popped;  // of release(): kept, so that it need not be made each time
 
   DropObserver* drop_observer = nullptr;
   std::size_t outstanding = 0;  // packets released but not completed

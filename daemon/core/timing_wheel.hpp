@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "core/number_stack.hpp"
+#include "core/prefetch.hpp"
 #include "headgate/clock.hpp"
 
 namespace headgate {
@@ -78,7 +79,7 @@ class TimingWheel {
 
     void prefetch() const {
       for (std::size_t line = 0; line < sizeof(Block); line += 64)
-        __builtin_prefetch(reinterpret_cast<const char*>(this) + line);
+        prefetch_line(reinterpret_cast<const char*>(this) + line);
     }
   };
   struct Slot {

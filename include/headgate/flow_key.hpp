@@ -2,9 +2,9 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace headgate {
 
@@ -40,12 +40,17 @@ struct FlowKey {
       vlan{};  // two 12-bit VLAN identifiers: outer in the high bits; 0 is "no such tag"
 
   bool operator==(const FlowKey& other) const {
-    using Words = std::array<std::uint64_t, 5>;
-    const Words mine = std::bit_cast<Words>(*this);
-    const Words others = std::bit_cast<Words>(other);
+    // Without a branch; not by bit_cast, which copies both keys.
     std::uint64_t difference = 0;
-    for (std::size_t i = 0; i < mine.size(); ++i) difference |= mine[i] ^ others[i];
+    for (std::size_t i = 0; i < 5; ++i) difference |= word(i) ^ other.word(i);
     return difference == 0;
+  }
+
+ private:
+  std::uint64_t word(std::size_t i) const {
+    std::uint64_t word;
+    std::memcpy(&word, reinterpret_cast<const char*>(this) + i * sizeof word, sizeof word);
+    return word;
   }
 };
 static_assert(sizeof(FlowKey) == 40);
