@@ -17,6 +17,7 @@
 // lie within 73 years of the clock's zero.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "headgate/clock.hpp"
@@ -31,6 +32,10 @@ struct ExactTime {
   std::int64_t nanoseconds = 0;
   std::uint64_t remainder = 0;
 };
+
+inline std::int64_t rounded_up(const ExactTime& time) {
+  return time.nanoseconds + (time.remainder != 0 ? 1 : 0);
+}
 
 // One rate with its burst. A unit is a packet or a byte.
 class RateLimit {
@@ -48,6 +53,11 @@ class RateLimit {
   ExactTime after(const ExactTime& next, std::int64_t departure, std::uint64_t units) const;
 
  private:
+  // So many units times 8·10^9 fit 64 bits.
+  static constexpr std::uint64_t kFewUnits = std::uint64_t{1} << 30;
+
+  ExactTime large_cost(std::uint64_t units) const;
+
   std::uint64_t rate_ = 0;       // units of the configuration a second: packets, bits
   std::uint64_t numerator_ = 0;  // a unit takes numerator / rate nanoseconds
   std::uint64_t burst_units_ = 0;
@@ -92,5 +102,72 @@ class LeakyBucket {
   std::uint64_t bits_remainder_ = 0;
   std::uint32_t packets_remainder_ = 0;  // a packet rate is at most 10^9
 };
+
+// What every packet goes through, to be inlined.
+
+inline ExactTime RateLimit::cost(std::uint64_t units) const {
+  if (units == 1) return unit_;
+  if (units >= kFewUnits) return large_cost(units);
+  const std::uint64_t product = units * numerator_;
+  return {static_cast<std::int64_t>(product / rate_), product % rate_};
+}
+
+inline std::int64_t RateLimit::earliest(const ExactTime& next, std::uint64_t units) const {
+  if (units >= burst_units_) return rounded_up(next);
+  const ExactTime own = cost(units);
+  // next - (burst - own) in whole nanoseconds and two fractions: next + own in (0, 2), less burst in [0, 1).
+  const std::int64_t whole = next.nanoseconds - burst_.nanoseconds + own.nanoseconds;
+  const std::uint64_t gained = next.remainder + own.remainder;
+  if (gained <= burst_.remainder) return whole;
+  return whole + (gained - burst_.remainder <= rate_ ? 1 : 2);
+}
+
+inline ExactTime RateLimit::after(const ExactTime& next, std::int64_t departure, std::uint64_t units) const {
+  // A departure at `next` rounded up is one at `next`: else each rounding would push the schedule.
+  const ExactTime from = departure > rounded_up(next) ? ExactTime{departure, 0} : next;
+  const ExactTime own = cost(units);
+  ExactTime sum{from.nanoseconds + own.nanoseconds, from.remainder + own.remainder};
+  if (sum.remainder >= rate_) {
+    sum.remainder -= rate_;
+    ++sum.nanoseconds;
+  }
+  return sum;
+}
+
+inline std::uint64_t BucketParameters::link_bytes(const Count& charge) const {
+  const auto overhead = static_cast<std::int64_t>(charge.packets) * link_layer.overhead;
+  const std::int64_t bytes = static_cast<std::int64_t>(charge.bytes) + overhead;
+  const std::uint64_t least = charge.packets * std::max(1u, link_layer.mpu);
+  return std::max(static_cast<std::uint64_t>(std::max<std::int64_t>(0, bytes)), least);
+}
+
+inline Instant LeakyBucket::departure(const BucketParameters& parameters, Instant arrival,
+                                      const Count& charge) const {
+  std::int64_t departure = arrival.time_since_epoch().count();
+  if (parameters.packets.set()) {
+    departure =
+        std::max(departure, parameters.packets.earliest({packets_next_, packets_remainder_}, charge.packets));
+  }
+  if (parameters.bits.set()) {
+    departure = std::max(
+        departure, parameters.bits.earliest({bits_next_, bits_remainder_}, parameters.link_bytes(charge)));
+  }
+  return Instant{Duration{departure}};
+}
+
+inline void LeakyBucket::charge(const BucketParameters& parameters, Instant departure, const Count& charge) {
+  if (parameters.packets.set()) {
+    const ExactTime next = parameters.packets.after({packets_next_, packets_remainder_},
+                                                    departure.time_since_epoch().count(), charge.packets);
+    packets_next_ = next.nanoseconds;
+    packets_remainder_ = static_cast<std::uint32_t>(next.remainder);
+  }
+  if (parameters.bits.set()) {
+    const ExactTime next = parameters.bits.after(
+        {bits_next_, bits_remainder_}, departure.time_since_epoch().count(), parameters.link_bytes(charge));
+    bits_next_ = next.nanoseconds;
+    bits_remainder_ = next.remainder;
+  }
+}
 
 }  // namespace headgate

@@ -37,18 +37,11 @@ PacketPool::~PacketPool() {
   std::pmr::polymorphic_allocator<Chunk>(source_).deallocate(chunks_, chunk_count_);
 }
 
-PacketHandle PacketPool::store(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix) {
+PacketHandle PacketPool::store_pieces(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix) {
   const bool tagged = is_tagged(frame, tag);
   const std::size_t length = prefix + frame.size() + (tagged ? kTagBytes : 0);
   if (chunks_for(length) > free_chunks()) return kNoPacket;
-  const PacketHandle first = free_.take();
-  auto* stored = new (&chunks_[first]) StoredPacket;
-  stored->length = static_cast<std::uint32_t>(length);
-  if (!tagged && length <= kFirstBytes) {  // most packets by far
-    if (length > 0) std::memcpy(payload(first, true).data(), frame.data() - prefix, length);
-    link(first) = kEnd;
-    return first;
-  }
+  const PacketHandle first = take(length);
   const auto tag_bytes = wire_form(tag);
   const std::array<std::span<const std::byte>, 4> pieces = {
       std::span(frame.data() - prefix, prefix), frame.first(tagged ? kMacBytes : 0),
@@ -82,12 +75,9 @@ PacketHandle PacketPool::store_lent(std::span<const std::byte> frame, StrippedTa
   const bool tagged = is_tagged(frame, tag);
   const std::size_t length = prefix + frame.size() + (tagged ? kTagBytes : 0);
   if (chunks_for(length) > free_chunks()) return kNoPacket;
-  const PacketHandle packet = free_.take();
-  auto* stored = new (&chunks_[packet]) StoredPacket;
-  stored->length = static_cast<std::uint32_t>(length);
-  stored->lent = true;
+  const PacketHandle packet = take(length);
+  header(packet)->lent = true;
   set_aside_ += chunks_for(length) - 1;
-  link(packet) = kEnd;
 
   const std::size_t copied = prefix + kMacBytes;
   const std::size_t head_bytes = copied + (tagged ? kTagBytes : 0);

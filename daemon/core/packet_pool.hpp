@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory_resource>
 #include <new>
 #include <span>
@@ -66,7 +67,13 @@ class PacketPool {
   // Copies the frame, with its tag put back. kNoPacket when it needs more chunks than are free. The rest of
   // the header is the caller's to fill.
   // `prefix` bytes that stand in front of the frame in memory are stored with it.
-  PacketHandle store(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix = 0);
+  PacketHandle store(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix = 0) {
+    const std::size_t length = prefix + frame.size();
+    if (tag.tpid != 0 || length > kFirstBytes || free_chunks() == 0) return store_pieces(frame, tag, prefix);
+    const PacketHandle packet = take(length);  // most packets by far: one chunk, copied as it is
+    if (length > 0) std::memcpy(payload(packet, true).data(), frame.data() - prefix, length);
+    return packet;
+  }
   void free(PacketHandle packet) {
     if (header(packet)->lent || link(packet) != kEnd) return free_all(packet);
     free_.give_back(packet);  // most packets by far: one chunk
@@ -114,6 +121,15 @@ class PacketPool {
     std::uint32_t place;  // in lent_
   };
 
+  // A chunk with the header of a frame; of a frame in several chunks the first.
+  PacketHandle take(std::size_t length) {
+    const PacketHandle packet = free_.take();
+    auto* stored = new (&chunks_[packet]) StoredPacket;
+    stored->next_chunk = kEnd;
+    stored->length = static_cast<std::uint32_t>(length);
+    return packet;
+  }
+  PacketHandle store_pieces(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix);
   void fill(PacketHandle first, std::span<const std::span<const std::byte>> pieces);
   Loan& loan(PacketHandle packet) const;
   std::span<std::byte> lent_head(PacketHandle packet) const;

@@ -131,28 +131,20 @@ void Shaper::State::admit(const ArrivingPacket& packet, FlowNumber flow, Instant
   ShapedClass& shaped = class_at(packet.class_index);
   const Count charge = charge_of(packet);
   shaped.counters.received += charge;
-  if (flow == kNoFlow) {
-    shaped.counters.dropped_for(DropReason::flow_table_full) += charge;
-    show_drop(packet, DropReason::flow_table_full);
-    return;
-  }
+  if (flow == kNoFlow) return drop(packet, flow, DropReason::flow_table_full);
   FlowRecord& record = flows[flow];
   record.last_used = now;
-  if (!has_room(flow, shaped, packet, now)) {
-    shaped.counters.dropped_for(DropReason::queue_full) += charge;
-    show_drop(packet, DropReason::queue_full);
-    flows.dropped(flow) += charge;
-    return;
-  }
+  if (!has_room(flow, shaped, packet, now)) return drop(packet, flow, DropReason::queue_full);
   const PacketHandle stored = store(record, packet);
-  if (stored == kNoPacket) {
-    shaped.counters.dropped_for(DropReason::pool_full) += charge;
-    show_drop(packet, DropReason::pool_full);
-    flows.dropped(flow) += charge;
-    return;
-  }
+  if (stored == kNoPacket) return drop(packet, flow, DropReason::pool_full);
   shaped.counters.queued += charge;
   enqueue(flow, stored);
+}
+
+void Shaper::State::drop(const ArrivingPacket& packet, FlowNumber flow, DropReason reason) {
+  counters_at(packet.class_index).dropped_for(reason) += charge_of(packet);
+  if (flow != kNoFlow) flows.dropped(flow) += charge_of(packet);
+  if (drop_observer != nullptr) drop_observer->dropped(packet, reason);
 }
 
 void Shaper::State::expire_flows(std::uint32_t looks, Instant now) {
@@ -248,10 +240,6 @@ void Shaper::State::drop_last(BacklogNumber number) {
   counters.dropped_for(DropReason::pool_full) += charge;
   show_drop(packet, classes[stored.class_slot]->index, DropReason::pool_full);
   pool.free(packet);
-}
-
-void Shaper::State::show_drop(const ArrivingPacket& packet, DropReason reason) const {
-  if (drop_observer != nullptr) drop_observer->dropped(packet, reason);
 }
 
 void Shaper::State::show_drop(PacketHandle packet, ClassIndex class_index, DropReason reason) const {
@@ -358,35 +346,40 @@ std::size_t Shaper::release(Instant now, std::span<DuePacket> out) {
     if (batch.empty()) break;
     if (state.flows.size() > State::kFlowsInCache) state.prefetch(batch);
     std::size_t done = 0;
+    Instant in_wheel = state.wheel.first_due();
     while (done < batch.size() && count < out.size()) {
       // The next packet of a flow of this batch may come before the others of the batch.
-      Instant in_wheel = state.wheel.first_due();
-      FlowNumber flow = batch[done].entry;
-      if (in_wheel < batch[done].due) {
-        flow = state.wheel.pop(now)->entry;
-        in_wheel = state.wheel.first_due();
-      } else {
-        ++done;
+      const bool other = in_wheel < batch[done].due;
+      const FlowNumber flow = other ? state.wheel.pop(now)->entry : batch[done++].entry;
+      if (other) in_wheel = state.wheel.first_due();
+      if (state.flows[flow].queue.is_packet()) {
+        state.release_single(flow, now, out[count++]);
+        continue;
       }
       const Instant others = done < batch.size() ? std::min(batch[done].due, in_wheel) : in_wheel;
       count += state.release_run(flow, now, others, out.subspan(count));
+      in_wheel = state.wheel.first_due();
     }
     for (; done < batch.size(); ++done) state.wheel.insert(batch[done].entry, batch[done].due);
   }
   return count;
 }
 
-// A flow whose time has come, out of the wheel: its first packet, and what follows as long as that is due before
-// `others`. Puts the flow back for the packet behind. Returns how many packets.
+// A flow whose time has come, out of the wheel, and that has one packet.
+void Shaper::State::release_single(FlowNumber flow, Instant now, DuePacket& due) {
+  FlowRecord& record = flows[flow];
+  const PacketHandle packet = record.queue.packet();
+  charge(record, pool[packet], now);
+  record.queue = FlowQueue();
+  record.last_used = now;
+  hand_out(packet, due);
+}
+
+// One that has a backlog: its first packet, and what follows as long as that is due before `others`. Puts the flow back
+// for the packet behind. Returns how many packets.
 std::size_t Shaper::State::release_run(FlowNumber flow, Instant now, Instant others,
                                        std::span<DuePacket> out) {
   FlowRecord& record = flows[flow];
-  if (record.queue.is_packet()) {
-    charge(record, pool[record.queue.packet()], now);
-    hand_out(unlink_head(flow), out[0]);
-    record.last_used = now;
-    return 1;
-  }
   const BacklogNumber number = record.queue.backlog();
   const Backlog& backlog = backlogs[number];
   std::size_t count = 0;

@@ -174,16 +174,11 @@ void Shaper::State::readmit_to(FlowNumber flow, PacketHandle packet, Instant now
 void Shaper::readmit(const ArrivingPacket& packet, Instant now) {
   State& state = *state_;
   if (state.wheel.empty()) state.wheel.start_at(now);
-  ClassCounters& counters = state.counters_at(packet.class_index);
-  const Count charge{packet.charged_packets, packet.charged_bytes};
-  counters.received += charge;
+  state.counters_at(packet.class_index).received += Count{packet.charged_packets, packet.charged_bytes};
   const FlowNumber flow = state.find_or_add_flow(packet, now);
   const PacketHandle stored = flow == kNoFlow ? kNoPacket : state.store(state.flows[flow], packet);
   if (stored != kNoPacket) return state.readmit_to(flow, stored, now);
-  const DropReason reason = flow == kNoFlow ? DropReason::flow_table_full : DropReason::pool_full;
-  counters.dropped_for(reason) += charge;
-  if (flow != kNoFlow) state.flows.dropped(flow) += charge;
-  state.show_drop(packet, reason);
+  state.drop(packet, flow, flow == kNoFlow ? DropReason::flow_table_full : DropReason::pool_full);
 }
 
 void Shaper::State::enqueue_immediate(PacketHandle packet, ClassSlot slot, Instant now) {

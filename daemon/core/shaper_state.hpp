@@ -44,6 +44,7 @@ struct Shaper::State {
   // shaper.cpp
   void admit_batch(std::span<const ArrivingPacket> batch, Instant now);
   void admit(const ArrivingPacket& packet, FlowNumber flow, Instant now);
+  [[gnu::cold]] void drop(const ArrivingPacket& packet, FlowNumber flow, DropReason reason);
   void prefetch_queues(std::span<const FlowNumber> batch) const;
   void prefetch(std::span<const TimingWheel::Item> batch) const;
   void prefetch(const FlowQueue& queue) const;
@@ -52,7 +53,6 @@ struct Shaper::State {
   bool has_room(FlowNumber flow, const ShapedClass& shaped, const ArrivingPacket& packet, Instant now);
   PacketHandle store(const FlowRecord& record, const ArrivingPacket& packet);
   void drop_last(BacklogNumber number);
-  void show_drop(const ArrivingPacket& packet, DropReason reason) const;
   void show_drop(PacketHandle packet, ClassIndex class_index, DropReason reason) const;
   void enqueue(FlowNumber flow, PacketHandle packet);
   BacklogNumber backlog_of(FlowNumber flow);
@@ -63,6 +63,7 @@ struct Shaper::State {
   void set_departure(FlowRecord& record, StoredPacket& stored);
   void charge(FlowRecord& record, StoredPacket& stored, Instant now);
   void charge_first(Backlog& backlog, Instant now);
+  void release_single(FlowNumber flow, Instant now, DuePacket& due);
   std::size_t release_run(FlowNumber flow, Instant now, Instant others, std::span<DuePacket> out);
   PacketHandle unlink_head(FlowNumber flow);
   PacketHandle unlink_head_of(BacklogNumber number);
