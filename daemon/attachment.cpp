@@ -28,6 +28,13 @@ bool keeps_super_packets(const ShapeConfig& shape) {
   return shape.segmentation == Segmentation::whole;
 }
 
+// A super-packet costs more to copy than to shape, and least where its memory is still in the processor's cache: so one
+// thread takes it from the ring and sends it, and an ordinary one, which lets the receiver at it in between. Not where
+// departures are to be exact first of all.
+bool reads_and_sends_in_one_thread(const ShapeConfig& shape) {
+  return keeps_super_packets(shape) && shape.precision == Precision::normal;
+}
+
 std::size_t hand_off_entries(std::size_t slots, std::size_t workers) {
   if (workers == 1) return slots + CaptureLoop::kReservedEntries;
   return std::max(slots / workers, kFewestEntries);
@@ -70,7 +77,9 @@ void Attachment::make_workers(const DaemonConfig& daemon, const ShapeConfig& sha
   auto sources = open_captures(shape.capture, capture, states.size());
   for (std::size_t i = 0; i < states.size(); ++i) {
     workers_.push_back(std::make_unique<Worker>(i, *states[i], std::move(sources[i]), transmit));
-    workers_.back()->waiter.set_precision(shape.precision);
+    workers_.back()->timer_waiter.set_precision(shape.precision);
+    if (reads_and_sends_in_one_thread(shape))
+      workers_.back()->source_waiter.emplace(*workers_.back()->source);
   }
 }
 
@@ -85,15 +94,22 @@ void Attachment::join_workers(const std::shared_ptr<const Classifier>& classifie
   for (const auto& worker : workers_) {
     std::vector<DrainInput> inputs;
     for (const auto& from : workers_) inputs.push_back({*from->hand_offs[worker->number], *from->source});
-    worker->drain_loop.emplace(inputs, worker->transmitter, worker->waiter, clock_, worker->state.shaper,
+    worker->drain_loop.emplace(inputs, worker->transmitter, worker->waiter(), clock_, worker->state.shaper,
                                classifier, worker->number);
     watched.push_back({*worker->source, worker->drain_loop->health()});
   }
   watch_.emplace(divert_, watched);
   for (const auto& worker : workers_) {
     std::vector<CaptureOutput> outputs;
-    for (const auto& to : workers_) outputs.push_back({*worker->hand_offs[to->number], to->waiter});
+    for (const auto& to : workers_) {
+      const bool same_thread = to == worker && worker->source_waiter;
+      outputs.push_back({*worker->hand_offs[to->number], same_thread ? nullptr : &to->waiter()});
+    }
     worker->capture_loop.emplace(*worker->source, outputs, *watch_, clock_, classifier, worker->number);
+    if (worker->source_waiter) {
+      worker->source_waiter->set_reader(*worker->capture_loop);
+      worker->drain_loop->read_too(*worker->capture_loop);
+    }
   }
 }
 
@@ -106,12 +122,14 @@ void Attachment::start() {
     observe_taps(*worker);
     worker->drain_thread = std::thread([this, &worker] { drain(*worker); });
   }
-  for (const auto& worker : workers_)
+  for (const auto& worker : workers_) {
+    if (worker->source_waiter) continue;
     worker->capture_thread = std::thread([this, &worker] {
       pthread_setname_np(pthread_self(), thread_name("hg-capture", *worker).c_str());
       set_timer_slack();
       capture(*worker);
     });
+  }
   divert_.attach();
 }
 
@@ -126,6 +144,8 @@ void Attachment::stop(Queued queued) {
 
 // Drain threads end when every capture thread has, also one that start() could not make.
 void Attachment::end_capture(Worker& worker) {
+  if (worker.source_waiter && worker.drain_thread.joinable())
+    return;  // it reads, and hands over the end itself
   if (worker.capture_thread.joinable()) {
     worker.capture_thread.join();
   } else if (workers_.front()->drain_thread.joinable()) {
@@ -139,8 +159,14 @@ std::string Attachment::thread_name(const std::string& name, const Worker& worke
 }
 
 void Attachment::capture(Worker& worker) {
+  worker.capture_loop->run();
+  note_failure(worker, worker.capture_loop->failure());
+}
+
+void Attachment::note_failure(Worker& worker, const std::exception_ptr& failure) {
+  if (!failure) return;
   try {
-    worker.capture_loop->run();
+    std::rethrow_exception(failure);
   } catch (const std::exception& error) {
     worker.capture_error = error.what();
     worker.capture_failed.store(true, std::memory_order_release);
@@ -150,11 +176,15 @@ void Attachment::capture(Worker& worker) {
 void Attachment::drain(Worker& worker) {
   pthread_setname_np(pthread_self(), thread_name("hg-drain", worker).c_str());
   set_timer_slack();
-  const std::string refusal = set_real_time_priority();
-  if (!refusal.empty() && worker.number == 0) {
-    log_(title_ + ": departures are timed by an ordinary thread, less exact under load: " + refusal);
-  }
+  if (!worker.source_waiter) ask_for_real_time(worker);
   worker.drain_loop->run();
+  if (worker.source_waiter) note_failure(worker, worker.capture_loop->failure());
+}
+
+void Attachment::ask_for_real_time(const Worker& worker) {
+  const std::string refusal = set_real_time_priority();
+  if (refusal.empty() || worker.number != 0) return;
+  log_(title_ + ": departures are timed by an ordinary thread, less exact under load: " + refusal);
 }
 
 std::string Attachment::capture_error() const {
@@ -175,8 +205,8 @@ void Attachment::reconfigure(const ShapeConfig& shape, std::shared_ptr<const Cla
   std::vector<Waiter*> drain_waiters;
   for (const auto& worker : workers_) {
     worker->transmitter.set_qdisc_bypass(shape.qdisc_bypass);
-    worker->waiter.set_precision(shape.precision);
-    drain_waiters.push_back(&worker->waiter);
+    worker->timer_waiter.set_precision(shape.precision);
+    drain_waiters.push_back(&worker->waiter());
   }
   reconfiguration_ = std::make_unique<Reconfiguration>(std::move(classifier), std::move(drain_waiters));
   reconfigured_ = reconfiguration_->done();

@@ -1,11 +1,12 @@
 // What ties the shapers of a shape to its interface: the divert, and workers, each with a capture ring, a transmitter and
-// two threads. Any capture thread hands over to any drain thread, by the flow. The shapers outlive it, with their queues
+// two threads, or one where super-packets pass whole. Any capture thread hands over to any drain thread, by the flow. The shapers outlive it, with their queues
 // and counters, so an attachment can be replaced when the interface changes.
 //
 // Main thread, except what says otherwise. Construction makes everything but diverts no packet.
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <functional>
 #include <future>
 #include <memory>
@@ -24,6 +25,7 @@
 #include "pipeline/capture_loop.hpp"
 #include "pipeline/drain_loop.hpp"
 #include "pipeline/pipeline_watch.hpp"
+#include "pipeline/source_waiter.hpp"
 
 namespace headgate {
 
@@ -90,7 +92,9 @@ class Attachment {
     WorkerState& state;
     std::unique_ptr<CaptureSource> source;
     PacketTransmitter transmitter;
-    TimerWaiter waiter;                               // of the drain thread
+    Waiter& waiter() { return source_waiter ? static_cast<Waiter&>(*source_waiter) : timer_waiter; }
+    TimerWaiter timer_waiter;                         // of the drain thread
+    std::optional<SourceWaiter> source_waiter;        // its other one, when it reads, too
     std::vector<std::unique_ptr<HandOff>> hand_offs;  // from the capture thread, by the drain thread's number
     std::optional<DrainLoop> drain_loop;
     std::optional<CaptureLoop> capture_loop;
@@ -105,6 +109,8 @@ class Attachment {
   void join_workers(const std::shared_ptr<const Classifier>& classifier);
   static void observe_taps(Worker& worker);
   static void capture(Worker& worker);
+  static void note_failure(Worker& worker, const std::exception_ptr& failure);
+  void ask_for_real_time(const Worker& worker);
   void end_capture(Worker& worker);
   void drain(Worker& worker);
   std::string thread_name(const std::string& name, const Worker& worker) const;

@@ -81,7 +81,8 @@ class PacketPool {
 
   // As store(), but the frame (and its prefix) must stay valid until it is freed or kept.
   PacketHandle store_lent(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix = 0);
-  void keep_lent();                               // copies every frame that is lent
+  void keep_lent();  // copies every frame that is lent
+  bool lends() const { return !lent_.empty(); }
   static constexpr std::size_t kLentFrom = 4096;  // bytes; what is smaller is copied all the same
   static constexpr std::size_t kMostLent = 512;   // at once; and so is what comes then
 

@@ -66,6 +66,10 @@ void Shaper::admit_lent(std::span<const ArrivingPacket> packets, Instant now) {
   state_->lending = false;
 }
 
+bool Shaper::lends() const {
+  return state_->pool.lends();
+}
+
 void Shaper::keep_lent() {
   state_->pool.keep_lent();
 }

@@ -78,6 +78,7 @@ class Shaper {
   // is completed until then is never copied.
   void admit_lent(std::span<const ArrivingPacket> packets, Instant now);
   void keep_lent();
+  bool lends() const;  // some frame that was admitted so is neither completed nor copied
 
   // Takes out the packets due by `now`, in order of ideal time, at most out.size(). They count as queued until
   // complete() says what became of them; every packet taken must be completed before the next release(), admit() or

@@ -20,44 +20,52 @@ CaptureLoop::CaptureLoop(PacketSource& source, const std::vector<CaptureOutput>&
     : source_(source), watch_(watch), clock_(clock), classifier_(std::move(classifier)), worker_(worker) {
   for (const CaptureOutput& output : outputs) {
     outputs_.push_back(
-        {.hand_off = &output.hand_off, .drain_waiter = &output.drain_waiter, .moved_at = clock.now()});
+        {.hand_off = &output.hand_off, .drain_waiter = output.drain_waiter, .moved_at = clock.now()});
   }
 }
 
 void CaptureLoop::run() {
-  try {
-    read_until_stopped();
-  } catch (...) {
-    adopt_reconfiguration();
-    hand_over(HandOffEntry::Kind::end, nullptr);
-    throw;
+  while (!ended_) {
+    const bool was_busy = busy_;
+    if (look() || ended_) continue;
+    if (was_busy || blocked_) {
+      clock_.sleep(kNap);
+    } else {
+      wait_until(std::nullopt);
+    }
   }
-  read_what_is_left();
+}
+
+bool CaptureLoop::look() {
+  if (ended_) return false;
+  try {
+    adopt_reconfiguration();
+    const bool last = stopping_.load(std::memory_order_acquire);
+    if (read_batch() > 0) return true;
+    if (last && !blocked_) end();
+  } catch (...) {
+    end(std::current_exception());
+  }
+  return false;
+}
+
+void CaptureLoop::wait_until(std::optional<Instant> deadline) {
+  const Instant now = clock_.now();
+  std::optional<Duration> limit;
+  if (deadline) limit = std::max(*deadline - now, Duration::zero());
+  if (reset_withheld_) limit = std::min(limit.value_or(kUnhealthyRecheck), kUnhealthyRecheck);
+  try {
+    source_.wait(limit);
+  } catch (...) {
+    end(std::current_exception());
+  }
+}
+
+void CaptureLoop::end(std::exception_ptr failure) {
+  failure_ = std::move(failure);
+  ended_ = true;
   adopt_reconfiguration();
   hand_over(HandOffEntry::Kind::end, nullptr);
-}
-
-void CaptureLoop::read_until_stopped() {
-  bool busy = false;
-  while (!stopping_.load(std::memory_order_acquire)) {
-    adopt_reconfiguration();
-    const std::size_t count = read_batch();
-    if (count > 0) {
-      busy = count >= kBusyBatch;
-      continue;
-    }
-    if (std::exchange(busy, false) || blocked_) {
-      clock_.sleep(kNap);
-      continue;
-    }
-    source_.wait(reset_withheld_ ? std::optional(kUnhealthyRecheck) : std::nullopt);
-  }
-}
-
-void CaptureLoop::read_what_is_left() {
-  while (read_batch() > 0 || blocked_) {
-    if (blocked_) clock_.sleep(kNap);
-  }
 }
 
 std::size_t CaptureLoop::read_batch() {
@@ -69,9 +77,16 @@ std::size_t CaptureLoop::read_batch() {
   watch_.note_look(worker_, now, drains_take(now));
   for (std::size_t i = 0; i < count; ++i) hand_over(frames[i], now);
   if (count > 0) publish();
-  if (count >= kBusyBatch && watch_.may_look_later(worker_, now)) return count;
+  busy_ = is_busy(std::span(frames).first(count));
+  if (busy_ && watch_.may_look_later(worker_, now)) return count;
   reset_withheld_ = !watch_.reset(worker_, now, clock_);
   return count;
+}
+
+bool CaptureLoop::is_busy(std::span<const CapturedFrame> frames) {
+  std::size_t bytes = 0;
+  for (const CapturedFrame& frame : frames) bytes += frame.frame.size();
+  return frames.size() >= kBusyFrames || bytes >= kBusyBytes;
 }
 
 // Frames of one batch may all go to the same drain thread.
@@ -119,7 +134,7 @@ void CaptureLoop::publish() {
   for (Output& output : outputs_) {
     if (!std::exchange(output.staged, false)) continue;
     output.hand_off->publish();
-    output.drain_waiter->wake_soon();
+    if (output.drain_waiter != nullptr) output.drain_waiter->wake_soon();
   }
 }
 

@@ -9,7 +9,9 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "pipeline/hand_off.hpp"
@@ -22,7 +24,7 @@ namespace headgate {
 // The way to one drain thread.
 struct CaptureOutput {
   HandOff& hand_off;
-  Waiter& drain_waiter;
+  Waiter* drain_waiter;  // null: the drain thread is the one that reads, and needs no waking
 };
 
 class CaptureLoop {
@@ -31,10 +33,18 @@ class CaptureLoop {
   CaptureLoop(PacketSource& source, const std::vector<CaptureOutput>& outputs, PipelineWatch& watch,
               Clock& clock, std::shared_ptr<const Classifier> classifier, std::size_t worker = 0);
 
-  // Until stop(); then reads what is still in the source, hands over an `end` and returns. Throws what
-  // PacketSource::wait() throws, after handing over the `end`.
+  // Until stop(), or the source throws; then reads what is still in it, hands over an `end` and returns.
   void run();
-  void stop();
+  void stop();  // any thread
+
+  // The same in pieces, for a thread that has other work, too: hands over what has arrived, one batch; false when that is
+  // nothing. And sleeps until something has arrived, the source is interrupted or the deadline. After the `end` look() does
+  // nothing.
+  bool look();
+  void wait_until(std::optional<Instant> deadline);
+
+  // What the source threw; null: nothing.
+  std::exception_ptr failure() const { return failure_; }
 
   // `reconfiguration` must live until its promise is kept. One at a time.
   void reconfigure(Reconfiguration& reconfiguration);
@@ -47,9 +57,10 @@ class CaptureLoop {
 
  private:
   static constexpr std::size_t kBatch = 64;
-  // Frames in one reading from which on the next empty look naps: below, a packet's delay counts more than
-  // the poll.
-  static constexpr std::size_t kBusyBatch = 8;
+  // Frames or bytes in one reading from which on the next empty look naps: below, a packet's delay counts more than
+  // the poll. Of super-packets one is enough: to be woken for each costs as much as to copy it.
+  static constexpr std::size_t kBusyFrames = 8;
+  static constexpr std::size_t kBusyBytes = 32 * 1024;
 
   struct Output {
     HandOff* hand_off;
@@ -59,9 +70,9 @@ class CaptureLoop {
     bool staged = false;  // something of the present batch
   };
 
-  void read_until_stopped();
-  void read_what_is_left();
+  void end(std::exception_ptr failure = nullptr);
   std::size_t read_batch();
+  static bool is_busy(std::span<const CapturedFrame> frames);
   std::size_t room() const;
   void hand_over(const CapturedFrame& frame, Instant now);
   void fill(HandOffEntry& entry, const CapturedFrame& frame, Instant now) const;
@@ -81,6 +92,9 @@ class CaptureLoop {
 
   std::atomic<bool> stopping_{false};
   std::atomic<Reconfiguration*> pending_{nullptr};
+  std::exception_ptr failure_;
+  bool ended_ = false;
+  bool busy_ = false;            // the last look found much
   bool reset_withheld_ = false;  // some thread did not get on at the last look
   bool blocked_ = false;         // some hand-off ring had no room at the last look
 };

@@ -15,26 +15,36 @@ DrainLoop::DrainLoop(const std::vector<DrainInput>& inputs, PacketSink& sink, Wa
       shaper_(shaper),
       classifier_(std::move(classifier)),
       parts_(kBatch * kMaxFrameParts + 3 * kBatch) {
-  for (const DrainInput& input : inputs)
+  for (const DrainInput& input : inputs) {
     inputs_.push_back({.hand_off = &input.hand_off, .source = &input.source});
+    inputs_.back().slots.reserve(kMostSlots);
+  }
 }
 
 void DrainLoop::run() {
   awake_since_ = clock_.now();
   while (!all_ended()) {
-    if (has_requests_.load(std::memory_order_relaxed)) run_requests();
-    if (reconfiguration_ != nullptr) go_on_with_reconfiguration();
+    if (has_requests_.load(std::memory_order_relaxed)) {
+      give_back_slots();
+      run_requests();
+    }
+    if (reconfiguration_ != nullptr) {
+      give_back_slots();
+      go_on_with_reconfiguration();
+    }
+    if (reader_ != nullptr) reader_->look();
     const bool took = take_hand_overs();
     const Instant now = clock_.now();
     rest_at_times(now);
     due_count_ = shaper_.release(now, due_);
     const bool sends = unshaped_count_ + due_count_ > 0;
     if (sends) send_staged();
-    if (slot_count_ > 0) give_back_slots();
     const std::optional<Instant> next = shaper_.next_release();
+    if (slot_count_ > 0 && !leaves_lent(next)) give_back_slots();
     publish_next_due(next);
     if (!took && !sends) sleep_until(next);
   }
+  give_back_slots();
   if (send_rest_at_end_.load(std::memory_order_acquire)) send_rest();
   publish_next_due(std::nullopt);
   ended_.store(true, std::memory_order_release);
@@ -49,21 +59,22 @@ bool DrainLoop::all_ended() const {
 // noted to give back.
 bool DrainLoop::take_hand_overs() {
   arriving_count_ = 0;
+  batch_count_ = 0;
   bool took = false;
   for (std::size_t i = 0, at = first_input_; i < inputs_.size(); ++i) {
     took = take_from(inputs_[at]) || took;
     at = at + 1 == inputs_.size() ? 0 : at + 1;
   }
   first_input_ = first_input_ + 1 == inputs_.size() ? 0 : first_input_ + 1;
+  slot_count_ += batch_count_;
   if (arriving_count_ > 0) shaper_.admit_lent({arriving_.data(), arriving_count_}, clock_.now());
   return took;
 }
 
 bool DrainLoop::take_from(Input& input) {
   if (input.stands || input.ended) return false;
-  const std::span<HandOffEntry> entries = input.hand_off->peek(kBatch - slot_count_);
+  const std::span<HandOffEntry> entries = input.hand_off->peek(kBatch - batch_count_);
   if (entries.empty()) return false;
-  input.first_slot = slot_count_;
   std::size_t taken = 0;
   for (HandOffEntry& entry : entries) {
     ++taken;
@@ -73,7 +84,8 @@ bool DrainLoop::take_from(Input& input) {
       (entry.kind == HandOffEntry::Kind::end ? input.ended : input.stands) = true;
       break;
     }
-    slots_[slot_count_++] = entry.slot;
+    input.slots.push_back(entry.slot);
+    ++batch_count_;
     const ArrivingPacket& packet = entry.packet;
     if (taps_ != nullptr) tap_arrival(entry);
     if (entry.clipped) {
@@ -85,16 +97,20 @@ bool DrainLoop::take_from(Input& input) {
       arriving_[arriving_count_++] = packet;
     }
   }
-  input.slot_count = slot_count_ - input.first_slot;
   input.hand_off->consume(taken);
   return true;
+}
+
+// A frame that leaves soon is not worth a copy; as long as there is room for the slots of the next batch.
+bool DrainLoop::leaves_lent(std::optional<Instant> next) const {
+  return next && shaper_.lends() && slot_count_ + kBatch <= kMostSlots && *next - clock_.now() <= kLoan;
 }
 
 void DrainLoop::give_back_slots() {
   shaper_.keep_lent();
   for (Input& input : inputs_) {
-    if (input.slot_count == 0) continue;
-    input.source->give_back({&slots_[input.first_slot], std::exchange(input.slot_count, 0)});
+    if (!input.slots.empty()) input.source->give_back(input.slots);
+    input.slots.clear();
   }
   slot_count_ = 0;
 }
@@ -260,7 +276,7 @@ void DrainLoop::sleep_until(std::optional<Instant> next) {
 }
 
 void DrainLoop::rest_at_times(Instant now) {
-  if (now - awake_since_ < kLongestRun) return;
+  if (reader_ != nullptr || now - awake_since_ < kLongestRun) return;
   clock_.sleep(kRest);
   awake_since_ = clock_.now();
 }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/shaper.hpp"
+#include "pipeline/capture_loop.hpp"
 #include "pipeline/hand_off.hpp"
 #include "pipeline/packet_io.hpp"
 #include "pipeline/packet_taps.hpp"
@@ -35,6 +36,10 @@ class DrainLoop {
   // `inputs`: from every capture thread of the shape. `worker`: the number of this one.
   DrainLoop(const std::vector<DrainInput>& inputs, PacketSink& sink, Waiter& waiter, Clock& clock,
             Shaper& shaper, std::shared_ptr<const Classifier> classifier, std::size_t worker = 0);
+
+  // Before run(): the drain thread itself reads the source of its number, between batches and instead of sleeping; its
+  // waiter must be a SourceWaiter of that reader.
+  void read_too(CaptureLoop& reader) { reader_ = &reader; }
 
   // Until the `end` of every capture thread. What is queued then stays in the shaper, or after send_rest_at_end(true) is sent,
   // unpaced, for at most kStopTime, and the rest counted as dropped (stop).
@@ -58,6 +63,9 @@ class DrainLoop {
 
  private:
   static constexpr std::size_t kBatch = 64;
+  // Large frames stay in their capture slots for so long, as long as there are no more slots out than these.
+  static constexpr Duration kLoan = std::chrono::microseconds(100);
+  static constexpr std::size_t kMostSlots = 4 * kBatch;
   // A real-time thread that works without a pause is stopped by the kernel for 50 ms of a second, all at once, for the
   // ordinary threads' sake. It gives them the same share in small pieces.
   static constexpr Duration kLongestRun = std::chrono::milliseconds(2);
@@ -71,9 +79,8 @@ class DrainLoop {
   struct Input {
     HandOff* hand_off;
     PacketSource* source;
-    std::size_t first_slot = 0;  // of the present batch, in slots_
-    std::size_t slot_count = 0;
-    bool stands = false;  // nothing is taken from it: the reconfiguration was met there
+    std::vector<std::uint32_t> slots;  // to give back
+    bool stands = false;               // nothing is taken from it: the reconfiguration was met there
     bool ended = false;
   };
 
@@ -81,6 +88,7 @@ class DrainLoop {
   bool take_from(Input& input);
   bool has_hand_overs() const;
   bool all_ended() const;
+  bool leaves_lent(std::optional<Instant> next) const;
   void give_back_slots();
   void go_on_with_reconfiguration();
   bool reconfiguration_can_go_on() const;
@@ -110,7 +118,8 @@ class DrainLoop {
   Clock& clock_;
   Shaper& shaper_;
   std::shared_ptr<const Classifier> classifier_;
-  PacketTaps* taps_ = nullptr;  // null: no capture runs
+  CaptureLoop* reader_ = nullptr;  // null: another thread reads
+  PacketTaps* taps_ = nullptr;     // null: no capture runs
   DrainHealth health_;
   Instant awake_since_{};
   Reconfiguration* reconfiguration_ = nullptr;  // met in some input and not ended
@@ -123,9 +132,9 @@ class DrainLoop {
   std::size_t unshaped_count_ = 0;
   std::size_t due_count_ = 0;
   std::size_t arriving_count_ = 0;
-  std::size_t slot_count_ = 0;
+  std::size_t batch_count_ = 0;  // of hand-overs
+  std::size_t slot_count_ = 0;   // to give back, of all inputs
   std::array<ArrivingPacket, kBatch> arriving_;
-  std::array<std::uint32_t, kBatch> slots_;
   std::array<ClassIndex, kBatch> unshaped_class_;
   std::array<Count, kBatch> unshaped_charge_;
   std::array<DuePacket, kBatch> due_;

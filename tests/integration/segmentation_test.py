@@ -2,6 +2,7 @@
 
 import re
 import socket
+import statistics
 
 import pytest
 
@@ -105,3 +106,32 @@ def test_ordinary_packets_keep_their_spacing_in_whole_mode(net, headgate, progra
     receiver = Receiver(net.peer, programs)
     Sender(net.host, programs, network.PEER_IPV4, rate=3000, seconds=2).finish()
     assert rate_while_running(receiver.stop(settle=0.3).only(), 1000) == pytest.approx(1000, rel=0.005)
+
+
+ROUNDS = 5
+OPEN = SHAPE.replace('["10000p", "100ms"]', '"10ms"').format(segmentation="whole", rate="200gbit")
+
+
+def gigabits_of_tcp(net):
+    report = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=1).finish()
+    return report["end"]["sum_received"]["bits_per_second"] / 1e9
+
+
+@pytest.mark.release
+@pytest.mark.measured
+def test_a_class_whose_rate_is_not_reached_carries_half_of_the_tcp_that_the_hosts_can(net, headgate, divert, figure):
+    undiverted, whole = [], []
+    for _ in range(ROUNDS):  # in turn, so that other load on the machine spoils both
+        undiverted.append(gigabits_of_tcp(net))
+        headgate.start(OPEN, divert=divert)
+        whole.append(gigabits_of_tcp(net))
+        shape = headgate.shape()
+        check_law(shape)
+        assert shape["dropped"]["packets"] == shape["lost"]["ring"]["packets"] == 0
+        headgate.stop()
+    ratio = statistics.median(whole) / statistics.median(undiverted)
+    for name, its in (("no divert", undiverted), ("whole", whole)):
+        figure(f"Gbit/s of TCP, {name}: lowest, median, highest",
+               [round(value, 1) for value in (min(its), statistics.median(its), max(its))])
+    figure("TCP in whole mode of that without a divert", round(ratio, 3))
+    assert ratio >= 0.5

@@ -64,7 +64,7 @@ class CaptureLoopTest : public testing::Test {
   FakeDeadManSwitch switch_;
   DrainHealth health_;
   PipelineWatch watch_{switch_, {{source_, health_}}};
-  CaptureLoop loop_{source_, {{hand_off_, waiter_}}, watch_, clock_, classifier_of({everything("all")})};
+  CaptureLoop loop_{source_, {{hand_off_, &waiter_}}, watch_, clock_, classifier_of({everything("all")})};
 };
 
 TEST_F(CaptureLoopTest, HandsOverClassifiedFramesInOrderThenTheEnd) {
@@ -195,9 +195,37 @@ TEST_F(CaptureLoopTest, PutsNewClassesInForceBetweenTwoFrames) {
 TEST_F(CaptureLoopTest, EndsInOrderWhenItsSourceFails) {
   source_.add(udp_frame());
   source_.on_wait = [](auto) { throw std::runtime_error("device gone"); };
-  EXPECT_THROW(loop_.run(), std::runtime_error);
+  loop_.run();
+  ASSERT_NE(loop_.failure(), nullptr);
+  EXPECT_THROW(std::rethrow_exception(loop_.failure()), std::runtime_error);
   const auto entries = handed_over();
   ASSERT_EQ(entries.size(), 2u);
+  EXPECT_EQ(entries[1].kind, HandOffEntry::Kind::end);
+}
+
+TEST_F(CaptureLoopTest, LooksInPiecesForAThreadThatHasOtherWork) {
+  EXPECT_FALSE(loop_.look());
+  source_.add(udp_frame());
+  EXPECT_TRUE(loop_.look());
+  EXPECT_EQ(handed_over().size(), 1u);
+  EXPECT_EQ(switch_.resets, 2) << "each look tells the dead-man switch that packets are read";
+
+  std::optional<Duration> waited;
+  source_.on_wait = [&](std::optional<Duration> timeout) { waited = timeout; };
+  loop_.wait_until(clock_.now() + milliseconds(3));
+  EXPECT_EQ(waited, milliseconds(3));
+  loop_.wait_until(clock_.now() - milliseconds(3));
+  EXPECT_EQ(waited, milliseconds(0));
+  loop_.wait_until(std::nullopt);
+  EXPECT_EQ(waited, std::nullopt);
+
+  source_.add(udp_frame());
+  loop_.stop();
+  EXPECT_TRUE(loop_.look()) << "what is still in the source is read";
+  EXPECT_FALSE(loop_.look());
+  EXPECT_FALSE(loop_.look());
+  const auto entries = handed_over();
+  ASSERT_EQ(entries.size(), 2u) << "one end, however often it looks";
   EXPECT_EQ(entries[1].kind, HandOffEntry::Kind::end);
 }
 
@@ -240,7 +268,7 @@ class OneOfThreeCaptureLoopsTest : public testing::Test {
   PipelineWatch watch_{switch_, {{others_[0], health_[0]}, {source_, health_[1]}, {others_[1], health_[2]}}};
   CaptureLoop loop_{
       source_,
-      {{hand_offs_[0], waiters_[0]}, {hand_offs_[1], waiters_[1]}, {hand_offs_[2], waiters_[2]}},
+      {{hand_offs_[0], &waiters_[0]}, {hand_offs_[1], &waiters_[1]}, {hand_offs_[2], &waiters_[2]}},
       watch_,
       clock_,
       classifier_of({everything("all")}),

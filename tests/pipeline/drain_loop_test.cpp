@@ -147,22 +147,63 @@ TEST_F(DrainLoopTest, SendsUnshapedPacketsAtOnceFromTheirSlots) {
   EXPECT_EQ(all.sent.packets, 2u);
 }
 
+Frame large_frame(int number) {
+  return PacketBuilder()
+      .ipv4("10.0.0.1", "10.0.1.1")
+      .udp(1, 2)
+      .payload(60'000, static_cast<std::uint8_t>(number))
+      .build();
+}
+
 TEST_F(DrainLoopTest, LargeFramesThatWaitOutliveTheirSlots) {
   use({shaped(1000)});
-  std::vector<Frame> large;
-  for (int i = 0; i < 3; ++i)
-    large.push_back(PacketBuilder()
-                        .ipv4("10.0.0.1", "10.0.1.1")
-                        .udp(1, 2)
-                        .payload(60'000, static_cast<std::uint8_t>(i))
-                        .build());
-  for (const Frame& frame : large) hand_over(frame);
+  for (int i = 0; i < 3; ++i) hand_over(large_frame(i));
+  std::vector<std::size_t> slots_out;
+  waiter_.before_sleep = [&](std::optional<Instant>) { slots_out.push_back(source_.slots_out()); };
   run();
-  ASSERT_EQ(sink_.departures.size(), large.size());
+  EXPECT_EQ(slots_out, (std::vector<std::size_t>{0, 0, 0})) << "none waits a millisecond for its frame";
+  ASSERT_EQ(sink_.departures.size(), 3u);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(sink_.departures[i].at, kTestStart + i * milliseconds(1));
-    EXPECT_TRUE(sink_.departures[i].frame == large[i]);
+    EXPECT_TRUE(sink_.departures[i].frame == large_frame(i));
   }
+}
+
+TEST_F(DrainLoopTest, LargeFramesThatLeaveSoonStayInTheirSlots) {
+  use({shaped(10'000)});
+  for (int i = 0; i < 3; ++i) hand_over(large_frame(i));
+  std::vector<std::size_t> slots_out;
+  waiter_.before_sleep = [&](std::optional<Instant>) { slots_out.push_back(source_.slots_out()); };
+  run();
+  EXPECT_EQ(slots_out, (std::vector<std::size_t>{3, 3, 0}));
+  ASSERT_EQ(sink_.departures.size(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(sink_.departures[i].at, kTestStart + i * microseconds(100));
+    EXPECT_TRUE(sink_.departures[i].frame == large_frame(i));
+  }
+}
+
+TEST_F(DrainLoopTest, LargeFramesLeaveRoomForTheSlotsOfTheNextBatch) {
+  use({shaped(10'000, 1000)});
+  for (int i = 0; i < 300; ++i) hand_over(large_frame(i));
+  std::size_t most_out_when_asleep = 0;
+  waiter_.before_sleep = [&](std::optional<Instant>) {
+    most_out_when_asleep = std::max(most_out_when_asleep, source_.slots_out());
+  };
+  run();
+  EXPECT_LT(most_out_when_asleep, 300u);
+  ASSERT_EQ(sink_.departures.size(), 300u);
+  for (int i = 0; i < 300; ++i) EXPECT_TRUE(sink_.departures[i].frame == large_frame(i));
+}
+
+TEST_F(DrainLoopTest, LargeFramesInTheirSlotsOutliveTheEnd) {
+  use({shaped(10'000)});
+  for (int i = 0; i < 3; ++i) hand_over(large_frame(i));
+  hand_over(HandOffEntry::Kind::end);
+  run();  // checks that all slots are given back
+  EXPECT_EQ(sink_.departures.size(), 1u);
+  EXPECT_EQ(shaper_->statistics(clock_.now()).queued.packets, 2u);
+  EXPECT_FALSE(shaper_->lends());
 }
 
 TEST_F(DrainLoopTest, PutsAStrippedTagBackBehindTheMacAddresses) {

@@ -71,7 +71,7 @@ class TwoThreads : public testing::Test {
   Shaper shaper_{ShaperLimits{}, classes_of(50'000), clock_.now()};
   DrainLoop drain_loop_{{{hand_off_, source_}}, sink_, waiter_, clock_, shaper_, classifier_};
   PipelineWatch watch_{switch_, {{source_, drain_loop_.health()}}};
-  CaptureLoop capture_loop_{source_, {{hand_off_, waiter_}}, watch_, clock_, classifier_};
+  CaptureLoop capture_loop_{source_, {{hand_off_, &waiter_}}, watch_, clock_, classifier_};
   std::thread drain_;
   std::thread capture_;
 };

@@ -136,7 +136,7 @@ class Workers : public testing::Test {
       Worker& worker = *workers_[i];
       std::vector<CaptureOutput> outputs;
       for (std::size_t to = 0; to < kWorkers; ++to)
-        outputs.push_back({*worker.hand_offs[to], workers_[to]->waiter});
+        outputs.push_back({*worker.hand_offs[to], &workers_[to]->waiter});
       worker.capture_loop.emplace(worker.source, outputs, *watch_, clock_, classifier, i);
     }
     for (const auto& worker : workers_) {

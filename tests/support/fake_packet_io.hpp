@@ -61,7 +61,11 @@ class FakePacketSource : public PacketSource {
     if (on_wait) return on_wait(timeout);
     std::unique_lock lock(mutex_);
     const auto ready = [this] { return interrupted_ || (!waiting_.empty() && out_.size() < slots_); };
-    changed_.wait(lock, ready);
+    if (timeout) {
+      changed_.wait_for(lock, *timeout, ready);
+    } else {
+      changed_.wait(lock, ready);
+    }
     interrupted_ = false;
   }
 

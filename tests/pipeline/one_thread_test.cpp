@@ -1,0 +1,98 @@
+// A drain thread that reads its source itself, and sleeps there; run under ThreadSanitizer.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "linux/timer_waiter.hpp"
+#include "pipeline/capture_loop.hpp"
+#include "pipeline/drain_loop.hpp"
+#include "pipeline/source_waiter.hpp"
+#include "support/fake_packet_io.hpp"
+#include "support/packet_builder.hpp"
+
+namespace headgate {
+namespace {
+
+using std::chrono::seconds;
+
+std::vector<ClassConfig> classes_of(std::uint64_t packets_per_second) {
+  ClassConfig config{.name = "all", .rate = {.packets = PacketRate{packets_per_second}}};
+  config.queue.packets = 10'000;
+  return {config};
+}
+
+std::shared_ptr<const Classifier> classifier_of(std::vector<ClassConfig> classes) {
+  std::vector<std::unique_ptr<PacketMatcher>> matchers(classes.size());
+  return std::make_shared<const Classifier>(std::move(classes), std::move(matchers), 1);
+}
+
+Frame frame_number(std::uint16_t number) {
+  return PacketBuilder().ipv4("10.0.0.1", "10.0.1.1").udp(number, 5000).payload(18).build();
+}
+
+class OneThread : public testing::Test {
+ protected:
+  OneThread() {
+    waiter_.set_reader(capture_loop_);
+    drain_loop_.read_too(capture_loop_);
+  }
+  void start() {
+    thread_ = std::thread([this] { drain_loop_.run(); });
+  }
+  void stop() {
+    drain_loop_.send_rest_at_end(true);
+    capture_loop_.stop();
+    thread_.join();
+  }
+
+  MonotonicClock clock_;
+  FakePacketSource source_{256};
+  RecordingSink sink_{clock_};
+  SourceWaiter waiter_{source_};
+  FakeDeadManSwitch switch_;
+  HandOff hand_off_{source_.slots() + CaptureLoop::kReservedEntries};
+  std::shared_ptr<const Classifier> classifier_ = classifier_of(classes_of(50'000));
+  Shaper shaper_{ShaperLimits{}, classes_of(50'000), clock_.now()};
+  DrainLoop drain_loop_{{{hand_off_, source_}}, sink_, waiter_, clock_, shaper_, classifier_};
+  PipelineWatch watch_{switch_, {{source_, drain_loop_.health()}}};
+  CaptureLoop capture_loop_{source_, {{hand_off_, nullptr}}, watch_, clock_, classifier_};
+  std::thread thread_;
+};
+
+TEST_F(OneThread, CarriesEveryPacketInOrderThroughReconfigurationsRequestsAndAStop) {
+  constexpr std::uint16_t kPackets = 3000;
+  start();
+  for (std::uint16_t i = 0; i < kPackets; ++i) {
+    source_.add(frame_number(i));
+    if (i % 500 != 250) continue;
+    Reconfiguration reconfiguration(classifier_of(classes_of(20'000 + i)), {&waiter_});
+    std::future<void> done = reconfiguration.done();
+    capture_loop_.reconfigure(reconfiguration);
+    done.get();
+    ASSERT_TRUE(drain_loop_.call([](Shaper&, PacketSink&, Instant) {}, seconds(60)));
+  }
+  stop();
+
+  EXPECT_EQ(source_.slots_out(), 0u);
+  EXPECT_GT(switch_.resets, 0);
+  ASSERT_EQ(sink_.departures.size(), kPackets);
+  for (std::uint16_t i = 0; i < kPackets; ++i) EXPECT_EQ(sink_.departures[i].frame, frame_number(i));
+}
+
+TEST_F(OneThread, EndsWhenItsSourceFails) {
+  source_.add(frame_number(1));
+  source_.on_wait = [](auto) { throw std::runtime_error("device gone"); };
+  start();
+  thread_.join();
+  EXPECT_EQ(sink_.departures.size(), 1u);
+  EXPECT_NE(capture_loop_.failure(), nullptr);
+  EXPECT_TRUE(drain_loop_.ended());
+}
+
+}  // namespace
+}  // namespace headgate
