@@ -15,8 +15,8 @@ namespace {
 constexpr Duration kCallPatience = std::chrono::milliseconds(200);
 constexpr Duration kReconfigurePatience = std::chrono::seconds(2);
 
-// Entries of each hand-off ring where there are several to a capture thread: together they hold what its ring holds. One
-// that is full makes the capture thread wait.
+// Entries of each hand-off ring where there are several to a capture loop: together they hold what its ring holds. One
+// that is full makes the capture loop wait.
 constexpr std::size_t kFewestEntries = 128;
 
 bool takes_control(const ShapeConfig& shape) {
@@ -28,11 +28,10 @@ bool keeps_super_packets(const ShapeConfig& shape) {
   return shape.segmentation == Segmentation::whole;
 }
 
-// A super-packet costs more to copy than to shape, and least where its memory is still in the processor's cache: so one
-// thread takes it from the ring and sends it, and an ordinary one, which lets the receiver at it in between. Not where
-// departures are to be exact first of all.
-bool reads_and_sends_in_one_thread(const ShapeConfig& shape) {
-  return keeps_super_packets(shape) && shape.precision == Precision::normal;
+// A super-packet costs more to copy than to shape, and least while its memory is still in the processor's cache: an
+// ordinary thread lets the receiver at it in between. Not where departures are to be exact first of all.
+bool in_real_time(const ShapeConfig& shape) {
+  return !keeps_super_packets(shape) || shape.precision == Precision::high;
 }
 
 std::size_t hand_off_entries(std::size_t slots, std::size_t workers) {
@@ -51,6 +50,7 @@ Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
                        std::shared_ptr<const Classifier> classifier, const WorkerStates& states, Log log)
     : title_(title_of(shape)),
       log_(std::move(log)),
+      real_time_(in_real_time(shape)),
       divert_(DivertOptions{.interface = shape.interface,
                             .direction = shape.direction,
                             .method = daemon.divert,
@@ -77,9 +77,7 @@ void Attachment::make_workers(const DaemonConfig& daemon, const ShapeConfig& sha
   auto sources = open_captures(shape.capture, capture, states.size());
   for (std::size_t i = 0; i < states.size(); ++i) {
     workers_.push_back(std::make_unique<Worker>(i, *states[i], std::move(sources[i]), transmit));
-    workers_.back()->timer_waiter.set_precision(shape.precision);
-    if (reads_and_sends_in_one_thread(shape))
-      workers_.back()->source_waiter.emplace(*workers_.back()->source);
+    workers_.back()->waiter.set_precision(shape.precision);
   }
 }
 
@@ -94,7 +92,7 @@ void Attachment::join_workers(const std::shared_ptr<const Classifier>& classifie
   for (const auto& worker : workers_) {
     std::vector<DrainInput> inputs;
     for (const auto& from : workers_) inputs.push_back({*from->hand_offs[worker->number], *from->source});
-    worker->drain_loop.emplace(inputs, worker->transmitter, worker->waiter(), clock_, worker->state.shaper,
+    worker->drain_loop.emplace(inputs, worker->transmitter, worker->waiter, clock_, worker->state.shaper,
                                classifier, worker->number);
     watched.push_back({*worker->source, worker->drain_loop->health()});
   }
@@ -102,14 +100,12 @@ void Attachment::join_workers(const std::shared_ptr<const Classifier>& classifie
   for (const auto& worker : workers_) {
     std::vector<CaptureOutput> outputs;
     for (const auto& to : workers_) {
-      const bool same_thread = to == worker && worker->source_waiter;
-      outputs.push_back({*worker->hand_offs[to->number], same_thread ? nullptr : &to->waiter()});
+      const bool same_thread = to == worker;
+      outputs.push_back({*worker->hand_offs[to->number], same_thread ? nullptr : &to->waiter});
     }
     worker->capture_loop.emplace(*worker->source, outputs, *watch_, clock_, classifier, worker->number);
-    if (worker->source_waiter) {
-      worker->source_waiter->set_reader(*worker->capture_loop);
-      worker->drain_loop->read_too(*worker->capture_loop);
-    }
+    worker->waiter.set_reader(*worker->capture_loop);
+    worker->drain_loop->read_too(*worker->capture_loop);
   }
 }
 
@@ -120,15 +116,7 @@ Attachment::~Attachment() {
 void Attachment::start() {
   for (const auto& worker : workers_) {
     observe_taps(*worker);
-    worker->drain_thread = std::thread([this, &worker] { drain(*worker); });
-  }
-  for (const auto& worker : workers_) {
-    if (worker->source_waiter) continue;
-    worker->capture_thread = std::thread([this, &worker] {
-      pthread_setname_np(pthread_self(), thread_name("hg-capture", *worker).c_str());
-      set_timer_slack();
-      capture(*worker);
-    });
+    worker->thread = std::thread([this, &worker] { run(*worker); });
   }
   divert_.attach();
 }
@@ -137,20 +125,12 @@ void Attachment::stop(Queued queued) {
   divert_.detach();
   for (const auto& worker : workers_) worker->drain_loop->send_rest_at_end(queued == Queued::send);
   for (const auto& worker : workers_) worker->capture_loop->stop();
-  for (const auto& worker : workers_) end_capture(*worker);
+  // The threads end when every capture loop has, also that of one that start() could not make.
+  if (!workers_.front()->thread.joinable()) return;
   for (const auto& worker : workers_)
-    if (worker->drain_thread.joinable()) worker->drain_thread.join();
-}
-
-// Drain threads end when every capture thread has, also one that start() could not make.
-void Attachment::end_capture(Worker& worker) {
-  if (worker.source_waiter && worker.drain_thread.joinable())
-    return;  // it reads, and hands over the end itself
-  if (worker.capture_thread.joinable()) {
-    worker.capture_thread.join();
-  } else if (workers_.front()->drain_thread.joinable()) {
-    capture(worker);
-  }
+    if (!worker->thread.joinable()) worker->capture_loop->run();
+  for (const auto& worker : workers_)
+    if (worker->thread.joinable()) worker->thread.join();
 }
 
 // At most 15 characters.
@@ -158,9 +138,20 @@ std::string Attachment::thread_name(const std::string& name, const Worker& worke
   return workers_.size() == 1 ? name : name + "-" + std::to_string(worker.number);
 }
 
-void Attachment::capture(Worker& worker) {
-  worker.capture_loop->run();
+void Attachment::run(Worker& worker) {
+  pthread_setname_np(pthread_self(), thread_name("hg-drain", worker).c_str());
+  set_timer_slack();
+  if (real_time_ && ask_for_real_time(worker)) worker.drain_loop->set_real_time();
+  worker.drain_loop->run();
   note_failure(worker, worker.capture_loop->failure());
+}
+
+bool Attachment::ask_for_real_time(const Worker& worker) {
+  const std::string refusal = set_real_time_priority();
+  if (!refusal.empty() && worker.number == 0) {
+    log_(title_ + ": departures are timed by an ordinary thread, less exact under load: " + refusal);
+  }
+  return refusal.empty();
 }
 
 void Attachment::note_failure(Worker& worker, const std::exception_ptr& failure) {
@@ -171,20 +162,6 @@ void Attachment::note_failure(Worker& worker, const std::exception_ptr& failure)
     worker.capture_error = error.what();
     worker.capture_failed.store(true, std::memory_order_release);
   }
-}
-
-void Attachment::drain(Worker& worker) {
-  pthread_setname_np(pthread_self(), thread_name("hg-drain", worker).c_str());
-  set_timer_slack();
-  if (!worker.source_waiter) ask_for_real_time(worker);
-  worker.drain_loop->run();
-  if (worker.source_waiter) note_failure(worker, worker.capture_loop->failure());
-}
-
-void Attachment::ask_for_real_time(const Worker& worker) {
-  const std::string refusal = set_real_time_priority();
-  if (refusal.empty() || worker.number != 0) return;
-  log_(title_ + ": departures are timed by an ordinary thread, less exact under load: " + refusal);
 }
 
 std::string Attachment::capture_error() const {
@@ -205,8 +182,8 @@ void Attachment::reconfigure(const ShapeConfig& shape, std::shared_ptr<const Cla
   std::vector<Waiter*> drain_waiters;
   for (const auto& worker : workers_) {
     worker->transmitter.set_qdisc_bypass(shape.qdisc_bypass);
-    worker->timer_waiter.set_precision(shape.precision);
-    drain_waiters.push_back(&worker->waiter());
+    worker->waiter.set_precision(shape.precision);
+    drain_waiters.push_back(&worker->waiter);
   }
   reconfiguration_ = std::make_unique<Reconfiguration>(std::move(classifier), std::move(drain_waiters));
   reconfigured_ = reconfiguration_->done();
@@ -227,10 +204,11 @@ bool Attachment::check_progress() {
     if (armed) worker->source->interrupt();
     all_move = hand_overs_move(*worker) && all_move && !worker->drain_loop->health().overdue(now);
   }
+  all_move = all_move && !watch_->leaves_frames(now, DrainHealth::kPatience);
   return all_move;
 }
 
-// Whether each drain thread has taken something since the last check of what this capture thread handed to it.
+// Whether each drain thread has taken something since the last check of what this capture loop handed to it.
 bool Attachment::hand_overs_move(Worker& worker) {
   bool all_move = true;
   for (std::size_t i = 0; i < worker.hand_offs.size(); ++i) {

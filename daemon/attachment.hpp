@@ -1,5 +1,5 @@
 // What ties the shapers of a shape to its interface: the divert, and workers, each with a capture ring, a transmitter and
-// two threads, or one where super-packets pass whole. Any capture thread hands over to any drain thread, by the flow. The shapers outlive it, with their queues
+// a thread that reads the one, drains its buckets and sends by the other. Of several each hands over to any, by the flow. The shapers outlive it, with their queues
 // and counters, so an attachment can be replaced when the interface changes.
 //
 // Main thread, except what says otherwise. Construction makes everything but diverts no packet.
@@ -25,7 +25,6 @@
 #include "pipeline/capture_loop.hpp"
 #include "pipeline/drain_loop.hpp"
 #include "pipeline/pipeline_watch.hpp"
-#include "pipeline/source_waiter.hpp"
 
 namespace headgate {
 
@@ -69,7 +68,7 @@ class Attachment {
   // To be called about once a second. False: a thread has work and does not get on with it.
   bool check_progress();
 
-  // Why a capture thread ended by itself; empty while all run.
+  // Why a thread ended by itself, for it could not read any more; empty while all run.
   std::string capture_error() const;
 
   // Runs `request` in the drain thread of a worker; see DrainLoop::call().
@@ -92,14 +91,11 @@ class Attachment {
     WorkerState& state;
     std::unique_ptr<CaptureSource> source;
     PacketTransmitter transmitter;
-    Waiter& waiter() { return source_waiter ? static_cast<Waiter&>(*source_waiter) : timer_waiter; }
-    TimerWaiter timer_waiter;                         // of the drain thread
-    std::optional<SourceWaiter> source_waiter;        // its other one, when it reads, too
-    std::vector<std::unique_ptr<HandOff>> hand_offs;  // from the capture thread, by the drain thread's number
+    TimerWaiter waiter;
+    std::vector<std::unique_ptr<HandOff>> hand_offs;  // to each worker, by its number
     std::optional<DrainLoop> drain_loop;
     std::optional<CaptureLoop> capture_loop;
-    std::thread capture_thread;
-    std::thread drain_thread;
+    std::thread thread;
     std::vector<std::size_t> last_consumed;  // of the hand-offs, at the last check
     std::atomic<bool> capture_failed{false};
     std::string capture_error;  // written before capture_failed is set
@@ -108,16 +104,15 @@ class Attachment {
   void make_workers(const DaemonConfig& daemon, const ShapeConfig& shape, const WorkerStates& states);
   void join_workers(const std::shared_ptr<const Classifier>& classifier);
   static void observe_taps(Worker& worker);
-  static void capture(Worker& worker);
+  void run(Worker& worker);
+  bool ask_for_real_time(const Worker& worker);
   static void note_failure(Worker& worker, const std::exception_ptr& failure);
-  void ask_for_real_time(const Worker& worker);
-  void end_capture(Worker& worker);
-  void drain(Worker& worker);
   std::string thread_name(const std::string& name, const Worker& worker) const;
   static bool hand_overs_move(Worker& worker);
 
   const std::string title_;
   const Log log_;
+  const bool real_time_;  // the threads ask for it
   TrafficDivert divert_;
   MonotonicClock clock_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -47,7 +47,7 @@ class PacketRing : public CaptureSource {
   void share_packets();                            // throws std::system_error
   void share_packets_of(const PacketRing& first);  // likewise
 
-  bool empty() const;  // capture thread: no frame waits to be received
+  bool empty() const;  // capture loop: no frame waits to be received
 
   std::uint64_t lost() const override;  // packets that found the ring full (tp_drops accumulated)
 

@@ -112,7 +112,7 @@ struct PcapSource::State {
   Capture capture;
   const int descriptor;  // libpcap's, for poll
 
-  // Capture thread.
+  // Capture loop.
   std::span<CapturedFrame> room;      // where copy() describes the next frame
   std::uint32_t next = 0;             // slot that it fills
   std::uint64_t received = 0;         // frames
@@ -122,7 +122,7 @@ struct PcapSource::State {
   // Drain thread writes. Slots come back in order, so their number tells which are free.
   alignas(kCacheLine) std::atomic<std::uint64_t> given_back{0};  // frames
 
-  // Whoever asks for lost(): libpcap adds up without a lock. The capture thread never takes it.
+  // Whoever asks for lost(): libpcap adds up without a lock. The capture loop never takes it.
   alignas(kCacheLine) std::mutex statistics_mutex;
   std::uint64_t lost = 0;
   std::uint32_t lost_seen = 0;  // libpcap's counter, which wraps

@@ -73,6 +73,8 @@ void TimerWaiter::wait(std::optional<Instant> deadline) {
   if (deadline) {
     deadline_.store(deadline->time_since_epoch().count(), std::memory_order_seq_cst);
     sleep_until(*deadline);
+  } else if (reader_ != nullptr) {
+    reader_->wait_until(std::nullopt);
   } else {
     while (state_.load(std::memory_order_acquire) == kWaiting) futex_wait(state_, kWaiting, nullptr);
   }
@@ -85,11 +87,25 @@ void TimerWaiter::sleep_until(Instant deadline) {
   if (deadline <= now) return;
   const Instant awake = deadline - allowed_lead(now);
   if (awake - now >= kShortestSleep || awake == deadline) {
-    const timespec limit = to_timespec(awake);
-    while (state_.load(std::memory_order_acquire) == kWaiting)
-      if (futex_wait(state_, kWaiting, &limit) == ETIMEDOUT) break;
+    if (!sleep(now, awake, deadline)) return;
   }
   spin_until(deadline);
+}
+
+// Until `awake`. False: there is something to do before the deadline.
+bool TimerWaiter::sleep(Instant now, Instant awake, Instant deadline) {
+  const timespec limit = to_timespec(awake);
+  if (reader_ == nullptr) {
+    while (state_.load(std::memory_order_acquire) == kWaiting)
+      if (futex_wait(state_, kWaiting, &limit) == ETIMEDOUT) break;
+    return true;
+  }
+  if (deadline - now <= kSoon) {
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &limit, nullptr);
+    return true;
+  }
+  reader_->wait_until(awake);
+  return MonotonicClock().now() >= awake;
 }
 
 void TimerWaiter::spin_until(Instant deadline) {
@@ -121,7 +137,12 @@ void TimerWaiter::cancel() {
 }
 
 void TimerWaiter::wake() {
-  if (state_.exchange(kWoken, std::memory_order_acq_rel) == kWaiting) futex_wake(state_);
+  if (state_.exchange(kWoken, std::memory_order_acq_rel) != kWaiting) return;
+  if (reader_ != nullptr) {
+    reader_->interrupt();
+  } else {
+    futex_wake(state_);
+  }
 }
 
 void TimerWaiter::wake_soon() {

@@ -1,4 +1,5 @@
-// The drain thread's sleep as a futex with an absolute CLOCK_MONOTONIC deadline, and the clock itself.
+// The drain thread's sleep until an absolute CLOCK_MONOTONIC deadline, on a futex or at the source that it reads, and the
+// clock itself.
 //
 // The kernel wakes a thread some microseconds late, and no two times equally. So the thread sleeps until shortly before
 // the deadline and spins for the rest, within an allowance: a share of the time that passes, whether it slept or not.
@@ -11,6 +12,7 @@
 
 #include "headgate/clock.hpp"
 #include "headgate/config.hpp"
+#include "pipeline/capture_loop.hpp"
 #include "pipeline/waiter.hpp"
 
 namespace headgate {
@@ -33,11 +35,16 @@ class TimerWaiter : public Waiter {
   // Any thread; from the next wait() on.
   void set_precision(Precision precision) { precision_.store(precision, std::memory_order_relaxed); }
 
+  // Before the thread runs: it reads, too, and sleeps at its source, so that an arriving packet wakes it. Not within kSoon
+  // before a deadline: then what arrives is found when it wakes by itself.
+  void set_reader(CaptureLoop& reader) { reader_ = &reader; }
+
   // Time spent spinning since construction. Waiting thread.
   Duration spun() const { return spun_; }
 
  private:
   void sleep_until(Instant deadline);
+  bool sleep(Instant now, Instant awake, Instant deadline);
   void spin_until(Instant deadline);
   Duration allowed_lead(Instant now);
 
@@ -50,6 +57,8 @@ class TimerWaiter : public Waiter {
   static constexpr std::int64_t kNoDeadline = std::numeric_limits<std::int64_t>::max();
   std::atomic<std::int64_t> deadline_{kNoDeadline};
   std::atomic<Precision> precision_{Precision::normal};
+
+  CaptureLoop* reader_ = nullptr;  // null: another thread reads
 
   // Waiting thread.
   Duration allowance_{};  // of spinning

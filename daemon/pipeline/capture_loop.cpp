@@ -26,13 +26,7 @@ CaptureLoop::CaptureLoop(PacketSource& source, const std::vector<CaptureOutput>&
 
 void CaptureLoop::run() {
   while (!ended_) {
-    const bool was_busy = busy_;
-    if (look() || ended_) continue;
-    if (was_busy || blocked_) {
-      clock_.sleep(kNap);
-    } else {
-      wait_until(std::nullopt);
-    }
+    if (!look() && !ended_) wait_until(std::nullopt);
   }
 }
 
@@ -50,9 +44,12 @@ bool CaptureLoop::look() {
 }
 
 void CaptureLoop::wait_until(std::optional<Instant> deadline) {
-  const Instant now = clock_.now();
   std::optional<Duration> limit;
-  if (deadline) limit = std::max(*deadline - now, Duration::zero());
+  if (deadline) limit = std::max(*deadline - clock_.now(), Duration::zero());
+  if (std::exchange(busy_, false) || blocked_) {
+    clock_.sleep(std::min(limit.value_or(kNap), kNap));
+    return;
+  }
   if (reset_withheld_) limit = std::min(limit.value_or(kUnhealthyRecheck), kUnhealthyRecheck);
   try {
     source_.wait(limit);
@@ -77,16 +74,10 @@ std::size_t CaptureLoop::read_batch() {
   watch_.note_look(worker_, now, drains_take(now));
   for (std::size_t i = 0; i < count; ++i) hand_over(frames[i], now);
   if (count > 0) publish();
-  busy_ = is_busy(std::span(frames).first(count));
+  if (count > 0) busy_ = count >= kBusyFrames;
   if (busy_ && watch_.may_look_later(worker_, now)) return count;
   reset_withheld_ = !watch_.reset(worker_, now, clock_);
   return count;
-}
-
-bool CaptureLoop::is_busy(std::span<const CapturedFrame> frames) {
-  std::size_t bytes = 0;
-  for (const CapturedFrame& frame : frames) bytes += frame.frame.size();
-  return frames.size() >= kBusyFrames || bytes >= kBusyBytes;
 }
 
 // Frames of one batch may all go to the same drain thread.

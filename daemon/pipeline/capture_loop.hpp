@@ -1,11 +1,11 @@
-// The capture thread: reads frames, classifies them, hands each to the drain thread that its flow belongs to, and tells
+// The capture loop: reads frames, classifies them, hands each to the drain thread that its flow belongs to, and tells
 // the dead-man switch that somebody reads. It owns no packet: a frame stays in its capture slot until the drain thread
 // gives the slot back.
 //
-// Of several workers each has a capture thread, which hands over to all drain threads. A frame that is not shaped goes to
+// Of several workers each has a capture loop, which hands over to all drain threads. A frame that is not shaped goes to
 // the one of its own number: what comes by one ring then leaves in order.
 //
-// run() on the capture thread; everything else from any thread.
+// run() on the capture loop; everything else from any thread.
 #pragma once
 
 #include <atomic>
@@ -38,10 +38,11 @@ class CaptureLoop {
   void stop();  // any thread
 
   // The same in pieces, for a thread that has other work, too: hands over what has arrived, one batch; false when that is
-  // nothing. And sleeps until something has arrived, the source is interrupted or the deadline. After the `end` look() does
-  // nothing.
+  // nothing. And sleeps until something has arrived, the source is interrupted or the deadline, under load without looking
+  // for kNap. After the `end` look() does nothing.
   bool look();
   void wait_until(std::optional<Instant> deadline);
+  void interrupt() { source_.interrupt(); }  // any thread
 
   // What the source threw; null: nothing.
   std::exception_ptr failure() const { return failure_; }
@@ -57,10 +58,8 @@ class CaptureLoop {
 
  private:
   static constexpr std::size_t kBatch = 64;
-  // Frames or bytes in one reading from which on the next empty look naps: below, a packet's delay counts more than
-  // the poll. Of super-packets one is enough: to be woken for each costs as much as to copy it.
+  // Frames in one reading from which on the next wait naps: below, a packet's delay counts more than the poll.
   static constexpr std::size_t kBusyFrames = 8;
-  static constexpr std::size_t kBusyBytes = 32 * 1024;
 
   struct Output {
     HandOff* hand_off;
@@ -72,7 +71,6 @@ class CaptureLoop {
 
   void end(std::exception_ptr failure = nullptr);
   std::size_t read_batch();
-  static bool is_busy(std::span<const CapturedFrame> frames);
   std::size_t room() const;
   void hand_over(const CapturedFrame& frame, Instant now);
   void fill(HandOffEntry& entry, const CapturedFrame& frame, Instant now) const;
@@ -94,7 +92,7 @@ class CaptureLoop {
   std::atomic<Reconfiguration*> pending_{nullptr};
   std::exception_ptr failure_;
   bool ended_ = false;
-  bool busy_ = false;            // the last look found much
+  bool busy_ = false;            // the last look that found something found much
   bool reset_withheld_ = false;  // some thread did not get on at the last look
   bool blocked_ = false;         // some hand-off ring had no room at the last look
 };

@@ -126,7 +126,7 @@ void DrainLoop::tap_arrival(const HandOffEntry& entry) {
   if (entry.clipped) taps_->clipped(entry.packet);
 }
 
-// Of a capture thread that has ended nothing more comes.
+// Of a capture loop that has ended nothing more comes.
 bool DrainLoop::every_input_stands() const {
   return std::all_of(inputs_.begin(), inputs_.end(),
                      [](const Input& input) { return input.stands || input.ended; });
@@ -276,7 +276,7 @@ void DrainLoop::sleep_until(std::optional<Instant> next) {
 }
 
 void DrainLoop::rest_at_times(Instant now) {
-  if (reader_ != nullptr || now - awake_since_ < kLongestRun) return;
+  if (!real_time_ || now - awake_since_ < kLongestRun) return;
   clock_.sleep(kRest);
   awake_since_ = clock_.now();
 }

@@ -1,9 +1,9 @@
-// The drain thread: admits what the capture thread hands over, sends what is due, and sleeps until the next
+// The drain thread: admits what the capture loop hands over, sends what is due, and sleeps until the next
 // packet is due, a hand-over or a request. It alone owns the shaper, so nothing on a packet's way takes a
 // lock.
 //
 // Of several workers each has a drain thread with a shaper of its own, which holds the flows that drain_of() gives it,
-// and takes what the capture threads of all hand it.
+// and takes what the capture loops of all hand it.
 //
 // run() on the drain thread; everything else from any thread.
 #pragma once
@@ -25,7 +25,7 @@
 
 namespace headgate {
 
-// The way from one capture thread, and its source, which gets the slots back.
+// The way from one capture loop, and its source, which gets the slots back.
 struct DrainInput {
   HandOff& hand_off;
   PacketSource& source;
@@ -33,15 +33,18 @@ struct DrainInput {
 
 class DrainLoop {
  public:
-  // `inputs`: from every capture thread of the shape. `worker`: the number of this one.
+  // `inputs`: from every capture loop of the shape. `worker`: the number of this one.
   DrainLoop(const std::vector<DrainInput>& inputs, PacketSink& sink, Waiter& waiter, Clock& clock,
             Shaper& shaper, std::shared_ptr<const Classifier> classifier, std::size_t worker = 0);
 
-  // Before run(): the drain thread itself reads the source of its number, between batches and instead of sleeping; its
-  // waiter must be a SourceWaiter of that reader.
+  // Before run(): the drain thread itself reads the source of its number, before each batch and, by its waiter, instead of
+  // sleeping.
   void read_too(CaptureLoop& reader) { reader_ = &reader; }
 
-  // Until the `end` of every capture thread. What is queued then stays in the shaper, or after send_rest_at_end(true) is sent,
+  // Before run(): the thread has real-time priority, and rests for the sake of others.
+  void set_real_time() { real_time_ = true; }
+
+  // Until the `end` of every capture loop. What is queued then stays in the shaper, or after send_rest_at_end(true) is sent,
   // unpaced, for at most kStopTime, and the rest counted as dropped (stop).
   void run();
 
@@ -119,7 +122,8 @@ class DrainLoop {
   Shaper& shaper_;
   std::shared_ptr<const Classifier> classifier_;
   CaptureLoop* reader_ = nullptr;  // null: another thread reads
-  PacketTaps* taps_ = nullptr;     // null: no capture runs
+  bool real_time_ = false;
+  PacketTaps* taps_ = nullptr;  // null: no capture runs
   DrainHealth health_;
   Instant awake_since_{};
   Reconfiguration* reconfiguration_ = nullptr;  // met in some input and not ended

@@ -1,4 +1,4 @@
-// What the capture thread hands to the drain thread, in the order in which it must take effect.
+// What the capture loop hands to the drain thread, in the order in which it must take effect.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ struct HandOffEntry {
 
 using HandOff = HandOffRing<HandOffEntry>;
 
-// The drain thread's word on how it is doing, read by the capture thread and the watchdog.
+// The drain thread's word on how it is doing, read by the capture loop and the watchdog.
 struct DrainHealth {
   static constexpr std::int64_t kNothingDue = std::numeric_limits<std::int64_t>::max();
   static constexpr Duration kPatience = std::chrono::milliseconds(500);

@@ -24,11 +24,11 @@ class PacketSource {
  public:
   virtual ~PacketSource() = default;
 
-  // Capture thread. Fills `out` with frames that have arrived, oldest first; 0 when there are none. Never
+  // Capture loop. Fills `out` with frames that have arrived, oldest first; 0 when there are none. Never
   // blocks.
   virtual std::size_t receive(std::span<CapturedFrame> out) = 0;
 
-  // Capture thread. Blocks until a frame has arrived, interrupt() is called, or `timeout` is over (none: no
+  // Capture loop. Blocks until a frame has arrived, interrupt() is called, or `timeout` is over (none: no
   // limit). Throws std::system_error when the source is gone for good; a device that is down is not an error.
   virtual void wait(std::optional<Duration> timeout) = 0;
 
@@ -59,11 +59,11 @@ class PacketSink {
   virtual void send(std::span<const OutgoingFrame> frames, std::span<bool> sent) = 0;
 };
 
-// The dead-man switch as the capture thread sees it (see linux/traffic_divert.hpp).
+// The dead-man switch as the capture loop sees it (see linux/traffic_divert.hpp).
 class DeadManSwitch {
  public:
   virtual ~DeadManSwitch() = default;
-  // Capture thread: "packets are being read". While this is not called for 500 ms with packets waiting, the
+  // Capture loop: "packets are being read". While this is not called for 500 ms with packets waiting, the
   // kernel lets packets pass unshaped.
   virtual void reset(Instant now) = 0;
 };

@@ -1,5 +1,7 @@
 #include "pipeline/pipeline_watch.hpp"
 
+#include <algorithm>
+
 namespace headgate {
 
 PipelineWatch::PipelineWatch(DeadManSwitch& dead_man_switch, const std::vector<Watched>& workers)
@@ -31,14 +33,19 @@ bool PipelineWatch::all_get_on(std::size_t worker, Instant now) const {
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     const Worker& each = workers_[i];
     if (!each.drains_take.load(std::memory_order_relaxed) || each.drain_health->overdue(now)) return false;
-    if (i != worker && leaves_frames(each, now)) return false;
+    if (i != worker && leaves_frames(each, now, kReadPatience)) return false;
   }
   return true;
 }
 
-bool PipelineWatch::leaves_frames(const Worker& worker, Instant now) {
+bool PipelineWatch::leaves_frames(Instant now, Duration patience) const {
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [&](const Worker& each) { return leaves_frames(each, now, patience); });
+}
+
+bool PipelineWatch::leaves_frames(const Worker& worker, Instant now, Duration patience) {
   const std::int64_t looked_at = worker.looked_at.load(std::memory_order_relaxed);
-  return now.time_since_epoch().count() - looked_at > kReadPatience.count() && worker.source->waiting();
+  return now.time_since_epoch().count() - looked_at > patience.count() && worker.source->waiting();
 }
 
 }  // namespace headgate

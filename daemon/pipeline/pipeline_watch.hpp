@@ -1,11 +1,11 @@
 // The dead-man switch of all workers of a shape: it is reset only while every one of them gets on.
 //
-// A worker is a capture thread and the drain thread of its number. It does not get on when frames have waited for its
-// capture thread while that has not looked for kReadPatience, when its drain thread is overdue, or when a drain thread has
-// left what this capture thread handed over untouched. The first is shorter than the kernel's own patience, which runs
+// A worker is a capture loop and the drain thread of its number. It does not get on when frames have waited for its
+// capture loop while that has not looked for kReadPatience, when its drain thread is overdue, or when a drain thread has
+// left what this capture loop handed over untouched. The first is shorter than the kernel's own patience, which runs
 // anew from the last reset: so the host is open 600 ms after one thread of many stands still.
 //
-// Each member function: capture threads, each with its own `worker`.
+// Each member function: capture loops, each with its own `worker`.
 #pragma once
 
 #include <atomic>
@@ -36,6 +36,9 @@ class PipelineWatch {
   // While a worker is busy and has others to look at, it does so no more often than this.
   bool may_look_later(std::size_t worker, Instant now) const;
 
+  // Any thread. Frames have waited for some worker that has not looked for so long.
+  bool leaves_frames(Instant now, Duration patience) const;
+
   static constexpr Duration kReadPatience = std::chrono::milliseconds(100);
   static constexpr Duration kBusyLook = std::chrono::milliseconds(10);
 
@@ -51,7 +54,7 @@ class PipelineWatch {
   };
 
   bool all_get_on(std::size_t worker, Instant now) const;
-  static bool leaves_frames(const Worker& worker, Instant now);
+  static bool leaves_frames(const Worker& worker, Instant now, Duration patience);
 
   DeadManSwitch& switch_;
   std::vector<Worker> workers_;

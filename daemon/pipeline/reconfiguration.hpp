@@ -1,6 +1,6 @@
 // New classes on their way through all threads of a shape.
 //
-// A capture thread classifies by them from the next frame on and says so in each of its hand-off rings. A drain thread
+// A capture loop classifies by them from the next frame on and says so in each of its hand-off rings. A drain thread
 // that meets the entry in one ring reads no further from it until it has met it in all. Then, in three steps that no drain
 // thread begins before all have ended the one before:
 //   1. it stands: every packet that was classified by the old classes is in some shaper or sent;

@@ -38,7 +38,7 @@ Frame frame_to(int host, int number = 0) {
       .build();
 }
 
-// Runs a drain loop on this thread in virtual time. Frames are put in as the capture thread would.
+// Runs a drain loop on this thread in virtual time. Frames are put in as the capture loop would.
 class DrainLoopTest : public testing::Test {
  protected:
   void use(std::vector<ClassConfig> classes) {
@@ -537,7 +537,7 @@ TEST_F(DrainLoopTest, PassesOnWhatARequestThrows) {
   drain.join();
 }
 
-// Drain thread 0 of two: what both capture threads hand to it.
+// Drain thread 0 of two: what both capture loops hand to it.
 class OneOfTwoDrainLoopsTest : public testing::Test {
  protected:
   OneOfTwoDrainLoopsTest() {

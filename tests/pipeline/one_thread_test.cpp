@@ -11,13 +11,13 @@
 #include "linux/timer_waiter.hpp"
 #include "pipeline/capture_loop.hpp"
 #include "pipeline/drain_loop.hpp"
-#include "pipeline/source_waiter.hpp"
 #include "support/fake_packet_io.hpp"
 #include "support/packet_builder.hpp"
 
 namespace headgate {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 std::vector<ClassConfig> classes_of(std::uint64_t packets_per_second) {
@@ -53,7 +53,7 @@ class OneThread : public testing::Test {
   MonotonicClock clock_;
   FakePacketSource source_{256};
   RecordingSink sink_{clock_};
-  SourceWaiter waiter_{source_};
+  TimerWaiter waiter_;
   FakeDeadManSwitch switch_;
   HandOff hand_off_{source_.slots() + CaptureLoop::kReservedEntries};
   std::shared_ptr<const Classifier> classifier_ = classifier_of(classes_of(50'000));
@@ -82,6 +82,27 @@ TEST_F(OneThread, CarriesEveryPacketInOrderThroughReconfigurationsRequestsAndASt
   EXPECT_GT(switch_.resets, 0);
   ASSERT_EQ(sink_.departures.size(), kPackets);
   for (std::uint16_t i = 0; i < kPackets; ++i) EXPECT_EQ(sink_.departures[i].frame, frame_number(i));
+}
+
+TEST_F(OneThread, SleepsUntilItsDeadlineAnArrivingPacketOrAWake) {
+  const Instant deadline = clock_.now() + milliseconds(20);
+  waiter_.prepare();
+  waiter_.wait(deadline);
+  EXPECT_GE(clock_.now(), deadline);
+
+  const Instant soon = clock_.now() + Waiter::kSoon;
+  waiter_.prepare();
+  waiter_.wait(soon);
+  EXPECT_GE(clock_.now(), soon);
+
+  source_.add(frame_number(1));
+  waiter_.prepare();
+  waiter_.wait(clock_.now() + seconds(3600));  // or hangs
+  EXPECT_TRUE(capture_loop_.look());
+
+  waiter_.prepare();
+  waiter_.wake();
+  waiter_.wait(std::nullopt);  // or hangs
 }
 
 TEST_F(OneThread, EndsWhenItsSourceFails) {

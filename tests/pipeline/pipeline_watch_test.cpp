@@ -56,6 +56,19 @@ TEST_F(PipelineWatchTest, AWorkerThatLeavesFramesUnreadMakesAllWithhold) {
   expect_reset(0);
 }
 
+TEST_F(PipelineWatchTest, TellsWhenFramesWaitForAWorkerThatDoesNotLook) {
+  for (std::size_t i = 0; i < kWorkers; ++i) expect_reset(i);
+  clock_.advance(seconds(100));
+  EXPECT_FALSE(watch_.leaves_frames(clock_.now(), milliseconds(500))) << "no frames wait";
+  sources_[1].add(Frame(60));
+  EXPECT_TRUE(watch_.leaves_frames(clock_.now(), milliseconds(500)));
+  watch_.note_look(1, clock_.now(), true);
+  clock_.advance(milliseconds(500));
+  EXPECT_FALSE(watch_.leaves_frames(clock_.now(), milliseconds(500)));
+  clock_.advance(milliseconds(1));
+  EXPECT_TRUE(watch_.leaves_frames(clock_.now(), milliseconds(500)));
+}
+
 TEST_F(PipelineWatchTest, ADrainThreadThatIsOverdueMakesAllWithhold) {
   for (std::size_t i = 0; i < kWorkers; ++i) expect_reset(i);
   health_[1].next_due = clock_.now().time_since_epoch().count();
