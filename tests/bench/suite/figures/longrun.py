@@ -3,7 +3,7 @@
 import time
 
 from suite import paths, sides
-from suite.figures.spacing import FREE, OFFERED, RATES, TBF, both_placements, tbf
+from suite.figures.spacing import FREE, OFFERED, RATES, TBF, both_placements, source, tbf
 from suite.report import Metric, Table
 
 TITLE = "rate over 10 s against the configured one, and bursts after idle"
@@ -11,7 +11,7 @@ AT_ONCE = 200  # packets offered after the pause
 COUNTED_GAPS = 100
 
 METRICS = [Metric("ppm", "rate error ppm", 2), Metric("ends_ppm", "by first and last", 2),
-           Metric("burst", "packets ahead after idle", 0)]
+           Metric("offered", "offered, 1000/s", 1), Metric("burst", "packets ahead after idle", 0)]
 
 
 def packets_ahead(records, gap):
@@ -24,7 +24,7 @@ def one_round(path, side, rate, effort):
     gap = 1e9 / rate
     with side.on(path):
         far = paths.FarEnd(path, "--skip", 0.2)
-        paths.Source(path, "--rate", OFFERED * rate, "--seconds", effort.seconds(10, 1) + 0.2).finish()
+        offered = source(path, side, "--rate", OFFERED * rate, "--seconds", effort.seconds(10, 1) + 0.2).finish()
         seen = far.stop(settle=0)
         # Until the queue is empty, and a pause in which a bucket of tokens fills.
         time.sleep(1000 / rate + effort.seconds(1, 0.2))
@@ -33,6 +33,7 @@ def one_round(path, side, rate, effort):
         after_idle = far.stop(settle=AT_ONCE / rate + 0.1)
     by_ends = (seen["packets"] - 1) * 1e9 / (seen["last"] - seen["first"])
     return {"ppm": (seen["rate"] / rate - 1) * 1e6, "ends_ppm": (by_ends / rate - 1) * 1e6,
+            "offered": offered["sent"] / (effort.seconds(10, 1) + 0.2) / 1e3,
             "burst": packets_ahead(after_idle["records"], gap)}
 
 

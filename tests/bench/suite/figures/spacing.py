@@ -42,6 +42,11 @@ def headgate(rate, name=sides.HEADGATE, shape_keys="", cpu=paths.FORWARDER_CPU):
 """, name=name, shape_keys=shape_keys, cpu=cpu)
 
 
+def source(path, side, *arguments):
+    """On a core of its own where the sides are pinned; where they are not it must be able to make room for them."""
+    return paths.Source(path, *arguments, cpu=None if side.name.endswith(FREE) else paths.SOURCE_CPU)
+
+
 def both_placements(rate, name, shape_keys=""):
     return [headgate(rate, name, shape_keys), headgate(rate, name + FREE, shape_keys, cpu=None)]
 
@@ -70,7 +75,7 @@ def one_round(path, side, rate, seconds, keep_records=False):
         if isinstance(side, Pacer):
             side.send(path, seconds + 0.2)
         else:
-            paths.Source(path, "--rate", OFFERED * rate, "--seconds", seconds + 0.2).finish()
+            source(path, side, "--rate", OFFERED * rate, "--seconds", seconds + 0.2).finish()
         passed = time.monotonic() - started
         used, own_used = cpu.used() / passed, own.used() / passed if own else None
         seen = far.stop(settle=0)
@@ -94,13 +99,15 @@ def judge(figure, table, rate):
 
 def measure(figure, effort):
     figure.remark(f"offered {OFFERED} x the rate by a source on CPU {paths.SOURCE_CPU}; processes that pace on CPU "
-                  f"{paths.FORWARDER_CPU} with all their threads, unless not pinned; tbf: burst of rate / {sides.TIMER_RATE} Hz, its timer where the kernel has it")
+                  f"{paths.FORWARDER_CPU} with all their threads; where they are not pinned the source is not either; tbf: "
+                  f"burst of rate / {sides.TIMER_RATE} Hz, its timer where the kernel has it")
     path = paths.egress()
     try:
         for rate in RATES:
             table = Table(f"{rate} packets/s:", sides.HEADGATE, METRICS, compared="p99")
             for side in effort.turns(known_sides(figure, path, rate)):
-                values = one_round(path, side, rate, effort.seconds(3, 0.5), keep_records=rate == DRAWN_RATE and FREE not in side.name)
+                drawn = rate == DRAWN_RATE and FREE not in side.name
+                values = one_round(path, side, rate, effort.seconds(3, 0.5), keep_records=drawn)
                 records = values.pop("records")
                 if records:
                     figure.series[side.name] = [after[0] - before[0] for before, after in zip(records, records[1:])]
