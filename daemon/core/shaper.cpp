@@ -486,7 +486,7 @@ void Shaper::complete_sent(std::span<const DuePacket> packets, Instant now) {
       if (stored.class_slot != slot) break;
       const Count charge = stored.charge();
       sent += charge;
-      if (stored.flow != kNoFlow) {
+      if (stored.flow != kNoFlow && delays != nullptr) {
         state.flows[stored.flow].sent += charge;
         delays->record(now - stored.arrival, charge.packets);
       }
