@@ -5,7 +5,8 @@
 // Of several workers each has a capture loop, which hands over to all drain threads. A frame that is not shaped goes to
 // the one of its own number: what comes by one ring then leaves in order.
 //
-// run() on the capture loop; everything else from any thread.
+// look() and wait_until(), or run(), which is both again and again: one thread, in headgated the drain thread of the same
+// number. What says so: any thread.
 #pragma once
 
 #include <atomic>
@@ -48,7 +49,7 @@ class CaptureLoop {
   std::exception_ptr failure() const { return failure_; }
 
   // `reconfiguration` must live until its promise is kept. One at a time.
-  void reconfigure(Reconfiguration& reconfiguration);
+  void reconfigure(Reconfiguration& reconfiguration);  // any thread
 
   // Under load, an empty ring is looked at again after this nap instead of sleeping in poll for every packet.
   static constexpr Duration kNap = std::chrono::microseconds(50);

@@ -1,6 +1,5 @@
-// The drain thread: admits what the capture loop hands over, sends what is due, and sleeps until the next
-// packet is due, a hand-over or a request. It alone owns the shaper, so nothing on a packet's way takes a
-// lock.
+// The drain thread: reads what has arrived, admits what the capture loop hands over, sends what is due, and sleeps until
+// the next packet is due or arrives, or a request. It alone owns the shaper, so nothing on a packet's way takes a lock.
 //
 // Of several workers each has a drain thread with a shaper of its own, which holds the flows that drain_of() gives it,
 // and takes what the capture loops of all hand it.
