@@ -57,6 +57,7 @@ class StackReceiver:
         self._socket.setsockopt(self._level, option, 1)
         self._socket.setsockopt(socket.SOL_SOCKET, self._TIMESTAMP, 1)  # SO_TIMESTAMPNS
         self._socket.setsockopt(socket.SOL_SOCKET, self._RECEIVE_BUFFER_FORCE, 64 << 20)
+        time.sleep(0.05)  # the kernel begins to stamp a moment after the first socket asks; before, by the time of reading
         self._socket.bind((address, port))
 
     def arrivals(self, settle=0.2):

@@ -213,7 +213,7 @@ def test_the_number_is_shown_and_takes_effect_at_a_start(net, headgate):
     headgate.start(config(workers=16))
     assert headgate.shape()["workers"] == 16
     assert ", 16 workers" in headgate.control("show").stdout
-    assert len(work_by_thread(headgate, "hg-drain")) == 32
+    assert len(work_by_thread(headgate, "hg-drain")) == 16
     headgate.write(config(workers=2))
     assert "workers takes effect at the next start" in headgate.reload().stdout
     assert headgate.shape()["workers"] == 16
