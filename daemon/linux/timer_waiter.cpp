@@ -132,6 +132,12 @@ Duration TimerWaiter::allowed_lead(Instant now) {
   return std::max(allowance_, Duration::zero());
 }
 
+Duration TimerWaiter::processor_time() const {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 void TimerWaiter::cancel() {
   state_.store(kAwake, std::memory_order_relaxed);
 }

@@ -31,6 +31,7 @@ class TimerWaiter : public Waiter {
   void cancel() override;
   void wake() override;
   void wake_soon() override;
+  Duration processor_time() const override;
 
   // Any thread; from the next wait() on.
   void set_precision(Precision precision) { precision_.store(precision, std::memory_order_relaxed); }

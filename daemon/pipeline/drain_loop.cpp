@@ -22,7 +22,8 @@ DrainLoop::DrainLoop(const std::vector<DrainInput>& inputs, PacketSink& sink, Wa
 }
 
 void DrainLoop::run() {
-  awake_since_ = clock_.now();
+  stretch_since_ = clock_.now();
+  processor_time_ = waiter_.processor_time();
   while (!all_ended()) {
     if (has_requests_.load(std::memory_order_relaxed)) {
       give_back_slots();
@@ -272,13 +273,14 @@ void DrainLoop::sleep_until(std::optional<Instant> next) {
     return;
   }
   waiter_.wait(next);
-  awake_since_ = clock_.now();
 }
 
 void DrainLoop::rest_at_times(Instant now) {
-  if (!real_time_ || now - awake_since_ < kLongestRun) return;
-  clock_.sleep(kRest);
-  awake_since_ = clock_.now();
+  if (!real_time_ || now - stretch_since_ < kStretch) return;
+  const Duration taken = waiter_.processor_time() - processor_time_;
+  if (taken * 100 > (now - stretch_since_) * kMostPercent) clock_.sleep(kRest);
+  processor_time_ += taken;
+  stretch_since_ = clock_.now();
 }
 
 bool DrainLoop::has_hand_overs() const {

@@ -68,10 +68,12 @@ class DrainLoop {
   // Large frames stay in their capture slots for so long, as long as there are no more slots out than these.
   static constexpr Duration kLoan = std::chrono::microseconds(100);
   static constexpr std::size_t kMostSlots = 4 * kBatch;
-  // A real-time thread that works without a pause is stopped by the kernel for 50 ms of a second, all at once, for the
-  // ordinary threads' sake. It gives them the same share in small pieces.
-  static constexpr Duration kLongestRun = std::chrono::milliseconds(2);
-  static constexpr Duration kRest = std::chrono::microseconds(110);
+  // A real-time thread that has the processor for more than 95 % of a second is stopped by the kernel for the rest of it,
+  // for the ordinary threads' sake. It gives them the same share in small pieces: after a stretch of which it took more
+  // than so much.
+  static constexpr Duration kStretch = std::chrono::milliseconds(10);
+  static constexpr int kMostPercent = 94;
+  static constexpr Duration kRest = std::chrono::microseconds(650);
 
   struct PendingRequest {
     Request request;
@@ -124,7 +126,8 @@ class DrainLoop {
   bool real_time_ = false;
   PacketTaps* taps_ = nullptr;  // null: no capture runs
   DrainHealth health_;
-  Instant awake_since_{};
+  Instant stretch_since_{};
+  Duration processor_time_{};                   // at its start
   Reconfiguration* reconfiguration_ = nullptr;  // met in some input and not ended
   std::optional<Reconfiguration::Step>
       waits_for_;  // the step that this thread has ended and others may not have

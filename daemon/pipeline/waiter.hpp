@@ -18,6 +18,9 @@ class Waiter {
   // Drain thread: does not sleep after all.
   virtual void cancel() = 0;
 
+  // Drain thread: the time for which it has had a processor since some moment. Always the same where that is not known.
+  virtual Duration processor_time() const { return Duration::zero(); }
+
   // Any thread. A system call only when the drain thread sleeps or is about to.
   virtual void wake() = 0;
 
