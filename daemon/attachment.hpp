@@ -1,6 +1,6 @@
 // What ties the shapers of a shape to its interface: the divert, and workers, each with a capture ring, a transmitter and
-// a thread that reads the one, drains its buckets and sends by the other. Of several each hands over to any, by the flow. The shapers outlive it, with their queues
-// and counters, so an attachment can be replaced when the interface changes.
+// a thread that reads the one, drains its buckets and sends by the other. Of several each hands over to any, by the flow.
+// The shapers outlive it, with their queues and counters, so an attachment can be replaced when the interface changes.
 //
 // Main thread, except what says otherwise. Construction makes everything but diverts no packet.
 #pragma once

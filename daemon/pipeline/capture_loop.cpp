@@ -75,7 +75,7 @@ std::size_t CaptureLoop::read_batch() {
   for (std::size_t i = 0; i < count; ++i) hand_over(frames[i], now);
   if (count > 0) publish();
   if (count > 0) busy_ = count >= kBusyFrames;
-  if (busy_ && watch_.may_look_later(worker_, now)) return count;
+  if (count >= kBusyFrames && watch_.may_look_later(worker_, now)) return count;
   reset_withheld_ = !watch_.reset(worker_, now, clock_);
   return count;
 }

@@ -122,7 +122,7 @@ class DrainLoop {
   Clock& clock_;
   Shaper& shaper_;
   std::shared_ptr<const Classifier> classifier_;
-  CaptureLoop* reader_ = nullptr;  // null: another thread reads
+  CaptureLoop* reader_ = nullptr;  // null: somebody else reads
   bool real_time_ = false;
   PacketTaps* taps_ = nullptr;  // null: no capture runs
   DrainHealth health_;

@@ -259,6 +259,30 @@ TEST_F(DrainLoopTest, ALateWakeUpIsNoRateError) {
   EXPECT_EQ(sink_.departures[5].at, kTestStart + milliseconds(5));
 }
 
+TEST_F(DrainLoopTest, ARealTimeThreadThatNeverLeavesTheProcessorRestsBetweenStretches) {
+  // A second's worth of packets; how long the loop slept other than for a deadline, and when the last one left.
+  const auto slept = [this](int percent_taken, bool real_time) {
+    use({shaped(1000, 1000)});
+    if (real_time) loop_->set_real_time();
+    for (int i = 0; i < 1000; ++i) hand_over(frame_to(1, i));
+    const Instant start = clock_.now();
+    int rests = 0;
+    clock_.on_sleep = [&rests] { ++rests; };
+    waiter_.time_taken = [this, start, percent_taken] {
+      return (clock_.now() - start) * percent_taken / 100;
+    };
+    run();
+    EXPECT_GE(sink_.departures.back().at, start + milliseconds(999));
+    EXPECT_LE(sink_.departures.back().at, start + milliseconds(1000)) << "a rest is no rate error";
+    return rests;
+  };
+  const int rests = slept(99, true);
+  EXPECT_GE(rests, 80);  // of 650 us: at least 5 % of the second
+  EXPECT_LE(rests, 100);
+  EXPECT_EQ(slept(90, true), 0);
+  EXPECT_EQ(slept(99, false), 0);
+}
+
 TEST_F(DrainLoopTest, PublishesWhenTheNextPacketIsDue) {
   use({shaped(1000)});
   for (int i = 0; i < 3; ++i) hand_over(frame_to(1, i));

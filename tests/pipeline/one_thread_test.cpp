@@ -22,6 +22,7 @@ using std::chrono::seconds;
 
 std::vector<ClassConfig> classes_of(std::uint64_t packets_per_second) {
   ClassConfig config{.name = "all", .rate = {.packets = PacketRate{packets_per_second}}};
+  config.key.destination_address = true;
   config.queue.packets = 10'000;
   return {config};
 }
@@ -31,8 +32,21 @@ std::shared_ptr<const Classifier> classifier_of(std::vector<ClassConfig> classes
   return std::make_shared<const Classifier>(std::move(classes), std::move(matchers), 1);
 }
 
+constexpr int kFlows = 7;
+
+constexpr std::uint16_t kPort = 5000;  // no port of control traffic
+
 Frame frame_number(std::uint16_t number) {
-  return PacketBuilder().ipv4("10.0.0.1", "10.0.1.1").udp(number, 5000).payload(18).build();
+  return PacketBuilder()
+      .ipv4("10.0.0.1", "10.0.1." + std::to_string(number % kFlows))
+      .udp(number, kPort)
+      .payload(18)
+      .build();
+}
+
+// What frame_number() wrote into the source port.
+std::uint16_t number_of(const Frame& frame) {
+  return static_cast<std::uint16_t>(static_cast<unsigned>(frame[34]) << 8 | static_cast<unsigned>(frame[35]));
 }
 
 class OneThread : public testing::Test {
@@ -64,7 +78,7 @@ class OneThread : public testing::Test {
   std::thread thread_;
 };
 
-TEST_F(OneThread, CarriesEveryPacketInOrderThroughReconfigurationsRequestsAndAStop) {
+TEST_F(OneThread, CarriesEveryPacketInTheOrderOfItsFlowThroughReconfigurationsAndAStop) {
   constexpr std::uint16_t kPackets = 3000;
   start();
   for (std::uint16_t i = 0; i < kPackets; ++i) {
@@ -74,14 +88,28 @@ TEST_F(OneThread, CarriesEveryPacketInOrderThroughReconfigurationsRequestsAndASt
     std::future<void> done = reconfiguration.done();
     capture_loop_.reconfigure(reconfiguration);
     done.get();
-    ASSERT_TRUE(drain_loop_.call([](Shaper&, PacketSink&, Instant) {}, seconds(60)));
+    ShaperStatistics snapshot;
+    ASSERT_TRUE(drain_loop_.call(
+        [&](Shaper& shaper, PacketSink&, Instant now) { snapshot = shaper.statistics(now); }, seconds(60)));
+    EXPECT_EQ(snapshot.received.packets,
+              snapshot.sent.packets + total(snapshot.dropped).packets + snapshot.queued.packets);
   }
   stop();
 
   EXPECT_EQ(source_.slots_out(), 0u);
   EXPECT_GT(switch_.resets, 0);
+  const ShaperStatistics all = shaper_.statistics(clock_.now());
+  EXPECT_EQ(all.received.packets, kPackets);
+  EXPECT_EQ(all.sent.packets, kPackets);
   ASSERT_EQ(sink_.departures.size(), kPackets);
-  for (std::uint16_t i = 0; i < kPackets; ++i) EXPECT_EQ(sink_.departures[i].frame, frame_number(i));
+  std::vector<std::vector<std::uint16_t>> by_flow(kFlows);
+  for (const auto& departure : sink_.departures) {
+    const std::uint16_t number = number_of(departure.frame);
+    by_flow[number % kFlows].push_back(number);
+  }
+  for (std::uint16_t i = 0; i < kPackets; ++i) {
+    ASSERT_EQ(by_flow[i % kFlows][i / kFlows], i) << "order within flow " << i % kFlows;
+  }
 }
 
 TEST_F(OneThread, SleepsUntilItsDeadlineAnArrivingPacketOrAWake) {

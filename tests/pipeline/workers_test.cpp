@@ -110,8 +110,7 @@ class Workers : public testing::Test {
     std::optional<Shaper> shaper;
     std::optional<DrainLoop> drain_loop;
     std::optional<CaptureLoop> capture_loop;
-    std::thread drain;
-    std::thread capture;
+    std::thread thread;
   };
 
   // `entries` of each hand-off ring.
@@ -136,13 +135,13 @@ class Workers : public testing::Test {
       Worker& worker = *workers_[i];
       std::vector<CaptureOutput> outputs;
       for (std::size_t to = 0; to < kWorkers; ++to)
-        outputs.push_back({*worker.hand_offs[to], &workers_[to]->waiter});
+        outputs.push_back({*worker.hand_offs[to], to == i ? nullptr : &workers_[to]->waiter});
       worker.capture_loop.emplace(worker.source, outputs, *watch_, clock_, classifier, i);
+      worker.waiter.set_reader(*worker.capture_loop);
+      worker.drain_loop->read_too(*worker.capture_loop);
     }
-    for (const auto& worker : workers_) {
-      worker->drain = std::thread([&worker] { worker->drain_loop->run(); });
-      worker->capture = std::thread([&worker] { worker->capture_loop->run(); });
-    }
+    for (const auto& worker : workers_)
+      worker->thread = std::thread([&worker] { worker->drain_loop->run(); });
   }
 
   // As the kernel shares packets: those of a connection come by one source.
@@ -165,10 +164,7 @@ class Workers : public testing::Test {
       worker->source.wait_until_read();
       worker->capture_loop->stop();
     }
-    for (const auto& worker : workers_) {
-      worker->capture.join();
-      worker->drain.join();
-    }
+    for (const auto& worker : workers_) worker->thread.join();
     for (const auto& worker : workers_) EXPECT_EQ(worker->source.slots_out(), 0u);
   }
 

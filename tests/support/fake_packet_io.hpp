@@ -170,9 +170,11 @@ class FakeWaiter : public Waiter {
   }
   void cancel() override {}
   void wake() override { ++wakes; }
+  Duration processor_time() const override { return time_taken ? time_taken() : Duration::zero(); }
 
   std::function<void(std::optional<Instant> deadline)> before_sleep;
   std::function<void()> on_idle;
+  std::function<Duration()> time_taken;  // of the processor
   int sleeps = 0;
   int wakes = 0;
 
