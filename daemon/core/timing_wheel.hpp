@@ -96,7 +96,8 @@ class TimingWheel {
     bool empty() const { return count_ == 0; }
     const Item& first() const { return at(0); }
     const Item& last() const { return at(count_ - 1); }
-    void drop_first();
+    // Takes out those due by `now`, as many as `out` has room for. Returns how many.
+    std::size_t take(Instant now, std::span<Item> out);
     void insert(const Item& item);
     void remove_if(const std::function<bool(Entry)>& which);
 
@@ -118,6 +119,7 @@ class TimingWheel {
   unsigned level_of(Instant due) const;
   const Slot& first_slot() const;
   void insert_in_slot(const Item& item);
+  void add_block(Slot& slot, unsigned level, unsigned digit);
   template <typename Action>
   void visit(const Slot& slot, Action action) const;
   template <typename Action>

@@ -25,9 +25,13 @@ struct PacketIdentity {
 
 inline constexpr std::size_t kIdentityBytes = 12 + 2 + sizeof(PacketIdentity);  // the shortest numbered frame
 
+inline void set_flow_number(FlowKey& key, std::uint32_t flow) {
+  std::memcpy(key.destination.data() + 12, &flow, sizeof flow);
+}
+
 inline FlowKey numbered_key(std::uint32_t flow) {
   FlowKey key;
-  std::memcpy(key.destination.data() + 12, &flow, sizeof flow);
+  set_flow_number(key, flow);
   return key;
 }
 
