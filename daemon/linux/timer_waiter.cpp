@@ -17,11 +17,14 @@ constexpr std::uint32_t kWaiting = 1;
 constexpr std::uint32_t kSpinning = 2;
 constexpr std::uint32_t kWoken = 3;
 
-// How long before a deadline the thread may be awake.
-constexpr Duration kLead = std::chrono::microseconds(50);
-// For which share of all time it may spin, or where precision is high spin and work.
+// How long before a deadline the thread may be awake at most.
+constexpr Duration kLead = std::chrono::microseconds(100);
+// For which share of all time it may spin; and where precision is high, of the time that is left before a deadline.
 constexpr std::int64_t kSpinPercent = 5;
-constexpr std::int64_t kAwakePercent = 85;
+constexpr std::int64_t kHighPercent = 75;
+
+// While it spins, it takes what arrives, unless the deadline is nearer than that may take.
+constexpr Duration kReadingTime = std::chrono::microseconds(20);
 
 // A sleep shorter than this is over later than spinning would be.
 constexpr Duration kShortestSleep = std::chrono::microseconds(4);
@@ -78,16 +81,17 @@ void TimerWaiter::wait(std::optional<Instant> deadline) {
   } else {
     while (state_.load(std::memory_order_acquire) == kWaiting) futex_wait(state_, kWaiting, nullptr);
   }
-  waited_until_ = MonotonicClock().now();
   cancel();
 }
 
 void TimerWaiter::sleep_until(Instant deadline) {
   const Instant now = MonotonicClock().now();
   if (deadline <= now) return;
-  const Instant awake = deadline - allowed_lead(now);
-  if (awake - now >= kShortestSleep || awake == deadline) {
-    if (!sleep(now, awake, deadline)) return;
+  if (deadline != spins_for_) {
+    const Instant awake = deadline - lead(now, deadline);
+    if (awake - now >= kShortestSleep || awake == deadline) {
+      if (!sleep(now, awake, deadline)) return;
+    }
   }
   spin_until(deadline);
 }
@@ -111,10 +115,12 @@ bool TimerWaiter::sleep(Instant now, Instant awake, Instant deadline) {
 void TimerWaiter::spin_until(Instant deadline) {
   std::uint32_t expected = kWaiting;
   if (!state_.compare_exchange_strong(expected, kSpinning, std::memory_order_acq_rel)) return;
+  spins_for_ = deadline;
   MonotonicClock clock;
   const Instant start = clock.now();
   Instant now = start;
   while (now < deadline && state_.load(std::memory_order_acquire) == kSpinning) {
+    if (reader_ != nullptr && deadline - now > kReadingTime && reader_->has_arrived()) break;
     pause_briefly();
     now = clock.now();
   }
@@ -122,12 +128,11 @@ void TimerWaiter::spin_until(Instant deadline) {
   spun_ += now - start;
 }
 
-Duration TimerWaiter::allowed_lead(Instant now) {
-  const bool high = precision_.load(std::memory_order_relaxed) == Precision::high;
+Duration TimerWaiter::lead(Instant now, Instant deadline) {
+  if (precision_.load(std::memory_order_relaxed) == Precision::high)
+    return std::min<Duration>(kLead, (deadline - now) * kHighPercent / 100);
   const Duration elapsed = std::min<Duration>(now - allowance_time_, std::chrono::seconds(1));
-  const Duration earned = elapsed * (high ? kAwakePercent : kSpinPercent) / 100;
-  const Duration worked = high ? std::min<Duration>(now - waited_until_, elapsed) : Duration::zero();
-  allowance_ = std::clamp(allowance_ + earned - worked, -kLead, kLead);
+  allowance_ = std::clamp(allowance_ + elapsed * kSpinPercent / 100, -kLead, kLead);
   allowance_time_ = now;
   return std::max(allowance_, Duration::zero());
 }

@@ -3,7 +3,7 @@
 //
 // The kernel wakes a thread some microseconds late, and no two times equally. So the thread sleeps until shortly before
 // the deadline and spins for the rest, within an allowance: a share of the time that passes, whether it slept or not.
-// Where precision is high that pays for its work, too: a real-time thread must leave the processor to others at times.
+// Where precision is high it always spins, but sleeps for a share of what is left before the deadline.
 #pragma once
 
 #include <atomic>
@@ -47,7 +47,7 @@ class TimerWaiter : public Waiter {
   void sleep_until(Instant deadline);
   bool sleep(Instant now, Instant awake, Instant deadline);
   void spin_until(Instant deadline);
-  Duration allowed_lead(Instant now);
+  Duration lead(Instant now, Instant deadline);
 
   // prepare() and wake() exchange this word, so one of the two sees the other: either wake() finds somebody
   // waiting, or prepare() acquires what was published before the wake().
@@ -64,7 +64,8 @@ class TimerWaiter : public Waiter {
   // Waiting thread.
   Duration allowance_{};  // of spinning
   Instant allowance_time_{};
-  Instant waited_until_{};
+  Instant
+      spins_for_{};  // the last deadline before which it spun: what interrupts that does not send it to sleep again
   Duration spun_{};
 };
 

@@ -43,7 +43,8 @@ class CaptureLoop {
   // for kNap. After the `end` look() does nothing.
   bool look();
   void wait_until(std::optional<Instant> deadline);
-  void interrupt() { source_.interrupt(); }  // any thread
+  void interrupt() { source_.interrupt(); }               // any thread
+  bool has_arrived() const { return source_.waiting(); }  // any thread
 
   // What the source threw; null: nothing.
   std::exception_ptr failure() const { return failure_; }

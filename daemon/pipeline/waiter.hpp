@@ -25,9 +25,10 @@ class Waiter {
   virtual void wake() = 0;
 
   // Any thread. As wake(), but may leave a drain thread asleep that wakes by itself within kSoon: what it is to find then
-  // can wait as long, and being woken twice costs much more than being woken once.
+  // can wait as long, and being woken twice costs much more than being woken once; and where each wake-up comes from the
+  // same timer, each is late by about the same, and the departures stay even.
   virtual void wake_soon() { wake(); }
-  static constexpr Duration kSoon = std::chrono::microseconds(50);
+  static constexpr Duration kSoon = std::chrono::microseconds(100);
 };
 
 }  // namespace headgate
