@@ -368,7 +368,7 @@ Without a file, one interface with one class:
                      default); whole: they pass as they are
   --capture METHOD   ring (the default), or pcap where that cannot serve
   --precision HOW    normal (the default), or high: departures exact to some us,
-                     for most of a core while packets wait
+                     for up to most of a core while packets wait
   --workers N        threads that share the flows, 1 to 64 (1)
   --overhead BYTES   what each packet costs beyond its frame, -64 to 256 (0)
   --mpu BYTES        what a packet costs at least, 0 to 256 (0)

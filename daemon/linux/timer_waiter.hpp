@@ -64,8 +64,8 @@ class TimerWaiter : public Waiter {
   // Waiting thread.
   Duration allowance_{};  // of spinning
   Instant allowance_time_{};
-  Instant
-      spins_for_{};  // the last deadline before which it spun: what interrupts that does not send it to sleep again
+  // The last deadline before which it spun: what interrupts that does not send it to sleep again.
+  Instant spins_for_{};
   Duration spun_{};
 };
 

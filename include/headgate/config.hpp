@@ -24,8 +24,8 @@ enum class Segmentation : std::uint8_t { precise, whole };
 // Who reads the divert device: our own packet ring, or libpcap, which carries no virtio header.
 enum class CaptureMethod : std::uint8_t { ring, pcap };
 
-// How departures are timed: by sleeping, with very little waiting awake; or awake before each, at the cost of most of a
-// core while packets wait (linux/timer_waiter.hpp).
+// How departures are timed: by sleeping, with very little waiting awake; or awake before each, at the cost of up to
+// most of a core while packets wait (linux/timer_waiter.hpp).
 enum class Precision : std::uint8_t { normal, high };
 
 // At least one of the two is set unless the class is a bypass. Both: a packet leaves when both allow it.

@@ -26,7 +26,10 @@ class CpuTime:
     """Seconds that all processors together have worked since construction, interrupts included, and been robbed of."""
 
     def __init__(self):
-        self._start = self._read()
+        self._start, self._since = self._read(), time.monotonic()
+
+    def per_second(self):
+        return self.used() / (time.monotonic() - self._since)
 
     @staticmethod
     def _read():

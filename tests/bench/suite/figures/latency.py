@@ -3,6 +3,7 @@
 import statistics
 
 from suite import paths, sides
+from suite.machine import CpuTime
 from suite.report import Metric, Table
 
 from traffic import Ping, percentile  # tests/integration
@@ -12,7 +13,8 @@ INTERVAL = 0.002  # s
 BAR = 1.3
 PEER = "bare forwarder, 2 threads, SCHED_FIFO"
 
-METRICS = [Metric("p50", "median us", 0), Metric("p99", "p99 us", 0), Metric("added", "added to the median us", 1)]
+METRICS = [Metric("p50", "median us", 0), Metric("p99", "p99 us", 0), Metric("added", "added to the median us", 1),
+           Metric("cpu", "CPU s/s", 3)]
 
 CLASSES = """
   [[shape.class]]
@@ -25,9 +27,11 @@ CLASSES = """
 
 def one_round(path, side, count):
     with side.on(path):
+        cpu = CpuTime()
         ping = Ping(_PinnedSource(path.source), paths.network.PEER_IPV4, interval=INTERVAL, count=count)
         trips = [echo.round_trip * 1e6 for echo in ping.finish()][20:]
-    return {"p50": statistics.median(trips), "p99": percentile(trips, 99), "answers": len(trips)}
+        used = cpu.per_second()
+    return {"p50": statistics.median(trips), "p99": percentile(trips, 99), "answers": len(trips), "cpu": used}
 
 
 class _PinnedSource:

@@ -4,6 +4,7 @@ import time
 
 from suite import paths, sides
 from suite.figures.spacing import FREE, OFFERED, RATES, TBF, both_placements, source, tbf
+from suite.machine import CpuTime
 from suite.report import Metric, Table
 
 TITLE = "rate over 10 s against the configured one, and bursts after idle"
@@ -11,7 +12,8 @@ AT_ONCE = 200  # packets offered after the pause
 COUNTED_GAPS = 100
 
 METRICS = [Metric("ppm", "rate error ppm", 2), Metric("ends_ppm", "by first and last", 2),
-           Metric("offered", "offered, 1000/s", 1), Metric("burst", "packets ahead after idle", 0)]
+           Metric("offered", "offered, 1000/s", 1), Metric("burst", "packets ahead after idle", 0),
+           Metric("cpu", "CPU s/s", 3)]
 
 
 def packets_ahead(records, gap):
@@ -23,8 +25,9 @@ def packets_ahead(records, gap):
 def one_round(path, side, rate, effort):
     gap = 1e9 / rate
     with side.on(path):
-        far = paths.FarEnd(path, "--skip", 0.2)
+        far, cpu = paths.FarEnd(path, "--skip", 0.2), CpuTime()
         offered = source(path, side, "--rate", OFFERED * rate, "--seconds", effort.seconds(10, 1) + 0.2).finish()
+        used = cpu.per_second()
         seen = far.stop(settle=0)
         # Until the queue is empty, and a pause in which a bucket of tokens fills.
         time.sleep(1000 / rate + effort.seconds(1, 0.2))
@@ -34,7 +37,7 @@ def one_round(path, side, rate, effort):
     by_ends = (seen["packets"] - 1) * 1e9 / (seen["last"] - seen["first"])
     return {"ppm": (seen["rate"] / rate - 1) * 1e6, "ends_ppm": (by_ends / rate - 1) * 1e6,
             "offered": offered["sent"] / (effort.seconds(10, 1) + 0.2) / 1e3,
-            "burst": packets_ahead(after_idle["records"], gap)}
+            "burst": packets_ahead(after_idle["records"], gap), "cpu": used}
 
 
 def measure(figure, effort):

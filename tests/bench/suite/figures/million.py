@@ -85,12 +85,14 @@ def drain_full_rings(path, side, bursts):
     """Packets per second, in thousands, at which the process sends what has filled its ring while it was stopped."""
     with side.on(path):
         far = paths.FarEnd(path, keep_records=True)
+        cpu = CpuTime()
         for _ in range(bursts):
             side.process.send_signal(signal.SIGSTOP)  # for less than the dead-man switch waits
             paths.Source(path, "--flows", side.flows, "--scatter", "--start-at", random.randrange(side.flows),
                          "--count", BURST).finish()
             side.process.send_signal(signal.SIGCONT)
             time.sleep(0.15)
+        used = cpu.per_second()
         times = [at for at, _, _ in far.stop()["records"]]
     starts = [0, *(index for index in range(1, len(times)) if times[index] - times[index - 1] > PAUSE), len(times)]
     speeds = []
@@ -99,14 +101,15 @@ def drain_full_rings(path, side, bursts):
         first, last = start + edge, end - edge - 1
         if end - start > BURST / 2:
             speeds.append((last - first) / (times[last] - times[first]) * 1e6)
-    return {"kpps": statistics.median(speeds), "bursts": len(speeds)}
+    return {"kpps": statistics.median(speeds), "bursts": len(speeds), "cpu": used}
 
 
 def measure_speed(figure, effort, path):
     million, few = (AllFlowsFirst(headgate(flows), flows) for flows in (MILLION, FEW))
     table = Table(f"{path.name}, flows in scattered order; the process is stopped until {BURST} packets wait in its ring, "
                   f"then sends them with the source silent:", million.name,
-                  [Metric("kpps", "1000 packets/s", 0), Metric("bursts", "bursts", 0)], compared="kpps")
+                  [Metric("kpps", "1000 packets/s", 0), Metric("bursts", "bursts", 0), Metric("cpu", "CPU s/s", 2)],
+                  compared="kpps")
     for side in effort.turns([million, few, *(AllFlowsFirst(Forwarder(flows), flows) for flows in (FEW, MILLION))]):
         table.add(side.name, drain_full_rings(path, side, effort.seconds(20, 4)))
     figure.show(table)
@@ -143,15 +146,17 @@ def measure_cost(figure, effort, path):
 def largest_gap(path, side, flows):
     """In ms, at a steady rate, from the first packet of all those flows on."""
     with side.on(path):
-        far = paths.FarEnd(path)
+        far, cpu = paths.FarEnd(path), CpuTime()
         paths.Source(path, "--flows", flows, "--scatter", "--rate", SET_UP_RATE, "--count", SET_UP_COUNT).finish()
+        used = cpu.per_second()
         seen = far.stop()
-    return {"gap": seen["largest_gap_ns"] / 1e6, "arrived": seen["packets"] / SET_UP_COUNT * 100}
+    return {"gap": seen["largest_gap_ns"] / 1e6, "arrived": seen["packets"] / SET_UP_COUNT * 100, "cpu": used}
 
 
 def measure_set_up(figure, effort, path):
     table = Table(f"the largest gap at the far end while the flows come in for the first time, {SET_UP_RATE} packets/s:",
-                  sides.HEADGATE, [Metric("gap", "largest gap ms", 2), Metric("arrived", "arrived %", 2)])
+                  sides.HEADGATE, [Metric("gap", "largest gap ms", 2), Metric("arrived", "arrived %", 2),
+                                   Metric("cpu", "CPU s/s", 2)])
     million, few, forwarder = headgate(MILLION), headgate(FEW), Forwarder(MILLION)
     for side, flows in effort.turns([(million, MILLION), (few, FEW), (forwarder, MILLION)]):
         table.add(side.name, largest_gap(path, side, flows))

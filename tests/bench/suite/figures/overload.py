@@ -6,7 +6,7 @@ import statistics
 import time
 
 from suite import paths, sides
-from suite.machine import resident_bytes
+from suite.machine import CpuTime, resident_bytes
 from suite.report import Metric, Table
 
 TITLE = "overload: twenty old flows, then a flood of a million new ones"
@@ -24,7 +24,7 @@ CLASSES = f"""
 METRICS = [Metric("before", "old flows before %", 2), Metric("lowest", "lowest in the flood %", 2),
            Metric("median", "median %", 2), Metric("offered", "flood, 1000/s", 0), Metric("answer_max", "slowest answer ms", 1),
            Metric("answer_p50", "median ms", 1), Metric("resident", "resident MiB", 0),
-           Metric("growth", "of that since the flood", 1)]
+           Metric("growth", "of that since the flood", 1), Metric("cpu", "CPU s/s", 2)]
 LOSSES = ("ring", "device", "queue_full", "pool_full", "flow_table_full")
 
 
@@ -69,7 +69,9 @@ def one_round(path, side, seconds, flood_arguments):
         flood = paths.Source(path, "--flows", NEW_FLOWS, "--first-flow", OLD_FLOWS, *flood_arguments)
         time.sleep(0.3)
         start = time.time()
+        cpu = CpuTime()
         times = answer_times(daemon, seconds)
+        used = cpu.per_second()
         end = time.time()
         resident = resident_bytes(daemon.process.pid)
         flooded = flood.stop()
@@ -81,7 +83,7 @@ def one_round(path, side, seconds, flood_arguments):
     return {"before": statistics.median(rates(seen, calm, before)), "lowest": min(during),
             "median": statistics.median(during), "offered": flooded["sent"] / flooded["seconds"] / 1e3,
             "answer_max": max(times), "answer_p50": statistics.median(times), "resident": resident / 2**20,
-            "growth": (resident - resident_before) / 2**20, **lost}
+            "growth": (resident - resident_before) / 2**20, "cpu": used, **lost}
 
 
 def measure(figure, effort):

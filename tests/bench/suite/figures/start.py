@@ -1,6 +1,7 @@
 """What a flow gets in its first moments: the rate, or a burst."""
 
 from suite import paths, sides
+from suite.machine import CpuTime
 from suite.report import Metric, Table
 
 TITLE = "the start of a flow: 10 Mbit/s, offered 100 Mbit/s in frames of 1000 bytes"
@@ -10,7 +11,8 @@ LASTS = 0.5  # s
 WINDOW = 10_000_000  # ns
 TBF, TBF_OF_A_SECOND = "tc tbf, burst rate / 250 Hz", "tc tbf, burst of a second"
 
-METRICS = [Metric("first", "first 10 ms, Mbit/s", 1), Metric("second", "10-20 ms", 1), Metric("later", "200-300 ms", 2)]
+METRICS = [Metric("first", "first 10 ms, Mbit/s", 1), Metric("second", "10-20 ms", 1), Metric("later", "200-300 ms", 2),
+           Metric("cpu", "CPU s/s", 2)]
 
 
 def by_window(records):
@@ -25,9 +27,10 @@ def by_window(records):
 
 def one_round(path, side):
     with side.on(path):
-        far = paths.FarEnd(path, keep_records=True)
+        far, cpu = paths.FarEnd(path, keep_records=True), CpuTime()
         paths.Source(path, "--size", FRAME, "--rate", OFFERED, "--seconds", LASTS).finish()
-        return by_window(far.stop(settle=0)["records"])
+        used = cpu.per_second()
+        return by_window(far.stop(settle=0)["records"]), used
 
 
 def measure(figure, effort):
@@ -43,9 +46,9 @@ def measure(figure, effort):
     try:
         table = Table("rate at the far end:", ours.name, METRICS)
         for side in effort.turns([ours, *peers]):
-            rates = one_round(path, side)
+            rates, used = one_round(path, side)
             figure.series[side.name] = rates
-            table.add(side.name, {"first": rates[0], "second": rates[1], "later": sum(rates[20:30]) / 10})
+            table.add(side.name, {"first": rates[0], "second": rates[1], "later": sum(rates[20:30]) / 10, "cpu": used})
         figure.show(table)
     finally:
         path.delete()
