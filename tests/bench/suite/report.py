@@ -30,8 +30,9 @@ def spread(values, digits):
 class Table:
     """Rounds of several sides. Metrics are columns; of `compared` the ratio of ours to each peer is shown."""
 
-    def __init__(self, title, ours, metrics, compared=None):
-        self.title, self.ours, self.metrics, self.compared = title, ours, metrics, compared
+    def __init__(self, title, ours, metrics, compared=None, ratio_digits=2):
+        self.title, self.ours, self.metrics = title, ours, metrics
+        self.compared, self.ratio_digits = compared, ratio_digits
         self.rounds = {}  # side: its rounds' values by key
 
     def add(self, side, values):
@@ -61,7 +62,7 @@ class Table:
                 row.append(spread(values, metric.digits) if values else "-")
             if self.compared:
                 ratios = self.ratios(side, self.compared) if side != self.ours else []
-                row.append(spread(ratios, 2) if ratios else "")
+                row.append(spread(ratios, self.ratio_digits) if ratios else "")
             rows.append(row)
         widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
         first = [f"{row[0]:<{widths[0]}}" for row in rows]

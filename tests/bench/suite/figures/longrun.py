@@ -11,7 +11,7 @@ TITLE = "rate over 10 s against the configured one, and bursts after idle"
 AT_ONCE = 200  # packets offered after the pause
 COUNTED_GAPS = 100
 
-METRICS = [Metric("ppm", "rate error ppm", 2), Metric("ends_ppm", "by first and last", 2),
+METRICS = [Metric("rate", "packets/s", 2), Metric("ppm", "rate error ppm", 2), Metric("ends_ppm", "by first and last", 2),
            Metric("offered", "offered, 1000/s", 1), Metric("burst", "packets ahead after idle", 0),
            Metric("cpu", "CPU s/s", 3)]
 
@@ -35,7 +35,7 @@ def one_round(path, side, rate, effort):
         paths.Source(path, "--count", AT_ONCE).finish()
         after_idle = far.stop(settle=AT_ONCE / rate + 0.1)
     by_ends = (seen["packets"] - 1) * 1e9 / (seen["last"] - seen["first"])
-    return {"ppm": (seen["rate"] / rate - 1) * 1e6, "ends_ppm": (by_ends / rate - 1) * 1e6,
+    return {"rate": seen["rate"], "ppm": (seen["rate"] / rate - 1) * 1e6, "ends_ppm": (by_ends / rate - 1) * 1e6,
             "offered": offered["sent"] / (effort.seconds(10, 1) + 0.2) / 1e3,
             "burst": packets_ahead(after_idle["records"], gap), "cpu": used}
 
@@ -46,7 +46,7 @@ def measure(figure, effort):
     path = paths.egress()
     try:
         for rate in RATES:
-            table = Table(f"{rate} packets/s:", sides.HEADGATE, METRICS)
+            table = Table(f"{rate} packets/s:", sides.HEADGATE, METRICS, compared="rate", ratio_digits=5)
             for side in effort.turns([*both_placements(rate, sides.HEADGATE), tbf(path, rate)]):
                 table.add(side.name, one_round(path, side, rate, effort))
             figure.show(table)

@@ -44,7 +44,7 @@ def measure(figure, effort):
     peers = [sides.Kernel(name, [f"qdisc add dev {{dev}} root tbf rate {BITS}bit burst {burst} limit {100 * FRAME}"])
              for name, burst in ((TBF, BITS // 8 // sides.TIMER_RATE), (TBF_OF_A_SECOND, BITS // 8))]
     try:
-        table = Table("rate at the far end:", ours.name, METRICS)
+        table = Table("rate at the far end; the ratio is that of the first 10 ms:", ours.name, METRICS, compared="first")
         for side in effort.turns([ours, *peers]):
             rates, used = one_round(path, side)
             figure.series[side.name] = rates
