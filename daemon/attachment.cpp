@@ -65,14 +65,14 @@ Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
 
 void Attachment::make_workers(const DaemonConfig& daemon, const ShapeConfig& shape,
                               const WorkerStates& states) {
-  const CaptureOptions capture{.interface_index = divert_.capture_index(),
+  const CaptureOptions capture{.device_index = divert_.device_index(),
                                .mtu = divert_.mtu(),
                                .virtio_header = keeps_super_packets(shape)};
   const PacketTransmitterOptions transmit{.interface_index = divert_.transmit_index(),
                                           .mark = daemon.mark,
                                           .qdisc_bypass = shape.qdisc_bypass,
                                           .virtio_header = keeps_super_packets(shape),
-                                          .detour_index = divert_.capture_index(),
+                                          .detour_index = divert_.peer_index(),
                                           .mtu = divert_.transmit_mtu()};
   auto sources = open_captures(shape.capture, capture, states.size());
   for (std::size_t i = 0; i < states.size(); ++i) {
@@ -236,10 +236,16 @@ bool Attachment::call(std::size_t worker, DrainLoop::Request request) {
   return workers_[worker]->drain_loop->call(std::move(request), kCallPatience);
 }
 
-std::uint64_t Attachment::lost_ring() const {
-  std::uint64_t sum = 0;
-  for (const auto& worker : workers_) sum += worker->source->lost();
-  return sum;
+Attachment::Lost Attachment::lost() {
+  const std::uint64_t came = divert_.packets();  // before the captures are asked, which may have more by then
+  CaptureCounts captures;
+  for (const auto& worker : workers_) {
+    const CaptureCounts counts = worker->source->counts();
+    captures.seen += counts.seen;
+    captures.lost += counts.lost;
+  }
+  if (came > captures.seen) lost_device_ = std::max(lost_device_, came - captures.seen);
+  return {.ring = captures.lost, .device = lost_device_};
 }
 
 }  // namespace headgate

@@ -79,7 +79,13 @@ class Attachment {
 
   bool diverting() const { return divert_.attached(); }
   const TrafficDivert& divert() const { return divert_; }
-  std::uint64_t lost_ring() const;
+
+  // Packets, since construction, that were diverted and not received.
+  struct Lost {
+    std::uint64_t ring = 0;    // for want of room in the capture ring
+    std::uint64_t device = 0;  // before they came to it
+  };
+  Lost lost();
 
  private:
   struct Worker {
@@ -116,6 +122,7 @@ class Attachment {
   TrafficDivert divert_;
   MonotonicClock clock_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::uint64_t lost_device_ = 0;  // as last reported
   std::optional<PipelineWatch> watch_;
   std::unique_ptr<Reconfiguration> reconfiguration_;  // kept: a thread that is late may still read it
   std::future<void> reconfigured_;                    // of the last one, until it is over

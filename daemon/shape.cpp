@@ -178,7 +178,7 @@ bool Shape::concerns(const Link& link) const {
   const TrafficDivert& divert = attachment_->divert();
   return link.name == config_.interface || link.index == divert.interface_index() ||
          link.index == divert.transmit_index() || link.index == divert.device_index() ||
-         link.index == divert.capture_index();
+         link.index == divert.peer_index();
 }
 
 void Shape::maintain(Netlink& netlink) {
@@ -202,7 +202,7 @@ std::string Shape::why_not_intact(Netlink& netlink) const {
   const std::optional<Link> out = netlink.find_link(divert.transmit_index());
   if (!out) return "where it sends was deleted";
   if (out->mtu != divert.transmit_mtu()) return out->name + "'s MTU changed to " + std::to_string(out->mtu);
-  for (const int index : {divert.device_index(), divert.capture_index()}) {
+  for (const int index : {divert.device_index(), divert.peer_index()}) {
     const std::optional<Link> link = netlink.find_link(index);
     if (!link) return "its divert device was deleted";
     if ((link->flags & IFF_UP) == 0) return "its divert device " + link->name + " was set down";
@@ -287,8 +287,9 @@ void Shape::remove_closed_taps() {
 Shape::Losses Shape::losses() const {
   Losses sum = past_losses_;
   if (attachment_) {
-    sum.ring += attachment_->lost_ring();
-    sum.device += attachment_->divert().lost_device();
+    const Attachment::Lost lost = attachment_->lost();
+    sum.ring += lost.ring;
+    sum.device += lost.device;
     const UnshapedStatistics unshaped = attachment_->divert().unshaped();
     sum.unshaped.packets += unshaped.packets;
     sum.unshaped.times += unshaped.times;

@@ -23,13 +23,13 @@ std::vector<std::unique_ptr<CaptureSource>> open_captures(CaptureMethod method, 
   if (method == CaptureMethod::pcap) {
     if (count != 1) throw std::invalid_argument("libpcap captures by one source only");
     sources.push_back(std::make_unique<PcapSource>(
-        PcapSourceOptions{.interface_index = options.interface_index, .mtu = options.mtu}));
+        PcapSourceOptions{.device_index = options.device_index, .mtu = options.mtu}));
     return sources;
   }
   const PacketRing* first = nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     auto ring = std::make_unique<PacketRing>(
-        PacketRingOptions{.interface_index = options.interface_index,
+        PacketRingOptions{.device_index = options.device_index,
                           .mtu = options.mtu,
                           .slots = static_cast<unsigned>(std::max(kSlots / count, kFewestSlots)),
                           .virtio_header = options.virtio_header,

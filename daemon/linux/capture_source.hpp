@@ -1,4 +1,4 @@
-// A packet source that captures from a network device, by one of two methods.
+// A packet source that captures what is sent on a network device, the divert's, by one of two methods.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,24 @@
 
 namespace headgate {
 
+// Packets since construction.
+struct CaptureCounts {
+  std::uint64_t seen = 0;  // that the kernel had for this source, lost ones too
+  std::uint64_t lost = 0;  // that found no room
+};
+
 class CaptureSource : public PacketSource {
  public:
-  // Any thread. Packets since construction that found no room.
-  virtual std::uint64_t lost() const = 0;
+  virtual CaptureCounts counts() const = 0;  // any thread
 };
 
 struct CaptureOptions {
-  int interface_index = 0;
+  int device_index = 0;
   unsigned mtu = 1500;         // bytes behind the Ethernet header and two VLAN tags
   bool virtio_header = false;  // the ring only
 };
 
-// Captures what arrives at the device, by `count` sources that share it (see PacketRing::share_packets()), each with its
+// Captures what is sent on the device, by `count` sources that share it (see PacketRing::share_packets()), each with its
 // part of the slots. Libpcap: one source, no more. Throws std::system_error or std::runtime_error.
 std::vector<std::unique_ptr<CaptureSource>> open_captures(CaptureMethod method, const CaptureOptions& options,
                                                           std::size_t count);

@@ -1,10 +1,10 @@
 // What runs in the kernel for each packet of a shaped interface.
 //
 //   divert          on the interface's egress or ingress hook: sends a packet to the divert device, or lets it go on
-//   drop_captured   on the ingress hook of the capture device: the ring has seen the packet by then, and nobody else
-//                   may, or the host's stack would answer it
-//   return_shaped   on the ingress hook of the divert device: what was sent on the capture device goes back to where
-//                   it was diverted, and the divert lets it go on
+//   drop_captured   on the ingress hook of the divert device's peer: the packet has been captured when it was sent, and
+//                   nobody else may see it, or the host's stack would answer it
+//   return_shaped   on the ingress hook of the divert device: what was sent on its peer goes back to where it was
+//                   diverted, and the divert lets it go on
 //   wire            on the ingress hook of an inline interface, behind everything else: what has not been diverted
 //                   leaves by the other end of the wire. Outlives headgated.
 //

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kPairsMax = 4096;
 constexpr std::string_view kNamePrefix = "hg";
-constexpr char kCaptureSuffix = 'p';
+constexpr char kPeerSuffix = 'p';
 constexpr std::string_view kAliasPrefix = "headgate ";
 constexpr std::uint32_t kGroup = 0x6867;  // "hg": of all divert devices
 
@@ -33,7 +33,7 @@ bool DivertDevice::is_one(const Link& link) {
 
 std::string DivertDevice::pair_name(const Link& end) {
   std::string name = end.name;
-  if (!name.empty() && name.back() == kCaptureSuffix) name.pop_back();
+  if (!name.empty() && name.back() == kPeerSuffix) name.pop_back();
   return name;
 }
 
@@ -51,7 +51,7 @@ DivertDevice::DivertDevice(Netlink& netlink, const std::string& alias, unsigned 
   make_pair(alias, mtu);
   try {
     lock_ = InstanceLock::acquire(lock_name(device_));
-    for (const Link& end : {device_, capture_}) {
+    for (const Link& end : {device_, peer_}) {
       if (offload == Offload::none) {
         turn_off_segmentation_and_checksum_offload(end.name);
       } else {
@@ -60,7 +60,7 @@ DivertDevice::DivertDevice(Netlink& netlink, const std::string& alias, unsigned 
     }
     // In this order the device has a carrier when it comes up and sends at once. In the other the kernel
     // notices the carrier some time later, and drops what is redirected there until then.
-    netlink_.set_up(capture_.index);
+    netlink_.set_up(peer_.index);
     netlink_.set_up(device_.index);
   } catch (...) {
     netlink_.delete_link(device_.index);
@@ -72,16 +72,16 @@ void DivertDevice::make_pair(const std::string& alias, unsigned mtu) {
   for (int number = 0; number < kPairsMax; ++number) {
     const std::string name = std::string(kNamePrefix) + std::to_string(number);
     try {
-      netlink_.add_veth_pair(name, name + kCaptureSuffix, alias, kGroup, mtu);
+      netlink_.add_veth_pair(name, name + kPeerSuffix, alias, kGroup, mtu);
     } catch (const std::system_error& error) {
       if (error.code().value() != EEXIST) throw;
       continue;
     }
     const auto device = netlink_.find_link(name);
-    const auto capture = netlink_.find_link(name + kCaptureSuffix);
-    if (!device || !capture) throw std::runtime_error(name + " vanished while it was being made");
+    const auto peer = netlink_.find_link(name + kPeerSuffix);
+    if (!device || !peer) throw std::runtime_error(name + " vanished while it was being made");
     device_ = *device;
-    capture_ = *capture;
+    peer_ = *peer;
     return;
   }
   throw std::runtime_error("all names from hg0 to hg" + std::to_string(kPairsMax - 1) + " are taken");
@@ -95,9 +95,12 @@ DivertDevice::~DivertDevice() {
   }
 }
 
-std::uint64_t DivertDevice::lost() {
-  if (const auto link = netlink_.find_link(device_.index)) lost_ = link->transmit_dropped;
-  return lost_;
+// Dropped are those that the kernel could not make ready for hgN, and those that hgNp had no room for. The latter have
+// been captured.
+std::uint64_t DivertDevice::packets() {
+  if (const auto link = netlink_.find_link(device_.index))
+    packets_ = link->transmitted + link->transmit_dropped;
+  return packets_;
 }
 
 }  // namespace headgate

@@ -1,5 +1,9 @@
-// The veth pair hgN / hgNp that diverted packets go through: hgN is the redirect's target, the ring listens
-// on hgNp. Made by the constructor with the lowest free N, both ends up; deleted by the destructor.
+// The veth pair hgN / hgNp that diverted packets go to: hgN is the redirect's target, the capture listens to what is sent
+// on it. At hgNp, the peer, a packet ends; what is sent there goes back to the shaped interface. Made by the constructor
+// with the lowest free N, both ends up; deleted by the destructor.
+//
+// The capture does not wait for the packets at hgNp: between the two ends each processor has a queue of its own, so that a
+// flow that is sent by two of them could be reordered there.
 #pragma once
 
 #include <optional>
@@ -23,11 +27,11 @@ class DivertDevice {
   DivertDevice(const DivertDevice&) = delete;
   DivertDevice& operator=(const DivertDevice&) = delete;
 
-  const Link& device() const { return device_; }    // as it was when made
-  const Link& capture() const { return capture_; }  // likewise
+  const Link& device() const { return device_; }  // as it was when made
+  const Link& peer() const { return peer_; }      // likewise
 
-  // Packets lost between the two ends since they were made. When they are gone: the last figure known.
-  std::uint64_t lost();
+  // Packets that came to hgN since it was made, to be captured. When it is gone: the last figure known.
+  std::uint64_t packets();
 
   static bool is_one(const Link& link);           // by name, kind and alias
   static std::string pair_name(const Link& end);  // hgN, of either end
@@ -39,9 +43,9 @@ class DivertDevice {
 
   Netlink& netlink_;
   Link device_;
-  Link capture_;
+  Link peer_;
   std::optional<InstanceLock> lock_;
-  std::uint64_t lost_ = 0;
+  std::uint64_t packets_ = 0;
 };
 
 }  // namespace headgate

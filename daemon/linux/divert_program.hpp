@@ -31,7 +31,7 @@ class DivertProgram {
 
   // Program descriptors, and the hooks they are for.
   int divert() const;         // egress or ingress of the interface
-  int drop_captured() const;  // ingress of the capture device
+  int drop_captured() const;  // ingress of the peer
   int return_shaped() const;  // ingress of the divert device
   int wire() const;           // ingress of the interface
 

@@ -103,6 +103,7 @@ std::optional<Link> parse_link(nlmsghdr* header) {
   if (attributes[IFLA_STATS64] != nullptr) {
     rtnl_link_stats64 statistics{};  // copied, for the attribute is aligned to 4 bytes only
     nla_memcpy(&statistics, attributes[IFLA_STATS64], sizeof statistics);
+    link.transmitted = statistics.tx_packets;
     link.transmit_dropped = statistics.tx_dropped;
   }
   return link;

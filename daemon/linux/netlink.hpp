@@ -28,6 +28,7 @@ struct Link {
   unsigned flags = 0;          // IFF_*
   unsigned mtu = 0;
   std::array<std::uint8_t, 6> address{};
+  std::uint64_t transmitted = 0;       // packets
   std::uint64_t transmit_dropped = 0;  // packets
 };
 

@@ -1,7 +1,6 @@
 #include "linux/packet_ring.hpp"
 
 #include <arpa/inet.h>
-#include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <poll.h>
@@ -16,6 +15,7 @@
 #include <cstring>
 
 #include "linux/file_descriptor.hpp"
+#include "linux/outgoing_filter.hpp"
 #include "linux/system_call.hpp"
 #include "pipeline/virtio_header.hpp"
 
@@ -40,9 +40,6 @@ constexpr Duration kLongestNap = std::chrono::milliseconds(1);
 // In a slot's status: received but not given back. Neither of the two who look at it knows this bit: to the kernel a slot
 // is taken that is not TP_STATUS_KERNEL, to receive() one is new that has TP_STATUS_USER.
 constexpr std::uint32_t kTaken = 1U << 16;
-
-// PACKET_FANOUT_FLAG_IGNORE_OUTGOING of Linux 5.10, which older headers lack.
-constexpr int kFanoutIgnoresOutgoing = 0x4000;
 
 constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -76,24 +73,23 @@ void set_option(const FileDescriptor& socket, int option, const Value& value, co
   check_system_call(attempt, setsockopt(socket.get(), SOL_PACKET, option, &value, sizeof value));
 }
 
-// Protocol 0 until the ring stands and is bound: until then nothing is received, and never from another
-// interface.
+// Protocol 0 until the ring stands and is bound: until then nothing is received, and never from another device.
 FileDescriptor open_ring_socket(const tpacket_req& layout, bool virtio_header) {
   FileDescriptor descriptor(check_system_call("open a packet socket (needs CAP_NET_RAW)",
                                               socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)));
   set_option(descriptor, PACKET_VERSION, int{TPACKET_V2}, "select TPACKET_V2");
-  set_option(descriptor, PACKET_IGNORE_OUTGOING, int{1}, "ignore outgoing packets");
+  take_only_what_is_sent(descriptor.get());
   if (virtio_header) set_option(descriptor, PACKET_VNET_HDR, int{1}, "ask for virtio headers");
   set_option(descriptor, PACKET_RX_RING, layout, "make a packet ring");
   return descriptor;
 }
 
-void bind_to(const FileDescriptor& descriptor, int interface_index) {
+void bind_to(const FileDescriptor& descriptor, int device_index) {
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
   address.sll_protocol = htons(ETH_P_ALL);
-  address.sll_ifindex = interface_index;
-  check_system_call("bind the packet ring to its interface",
+  address.sll_ifindex = device_index;
+  check_system_call("bind the packet ring to its device",
                     bind(descriptor.get(), reinterpret_cast<sockaddr*>(&address), sizeof address));
 }
 
@@ -143,7 +139,7 @@ struct PacketRing::State {
     if (mapped == MAP_FAILED) check_system_call("map the packet ring", -1);
     memory = static_cast<std::byte*>(mapped);
     try {
-      bind_to(socket, options.interface_index);
+      bind_to(socket, options.device_index);
     } catch (...) {
       munmap(memory, bytes());
       throw;
@@ -202,7 +198,9 @@ struct PacketRing::State {
   // Drain thread writes.
   alignas(kCacheLine) std::atomic<std::uint64_t> given_back{0};  // frames
 
-  alignas(kCacheLine) std::atomic<std::uint64_t> lost{0};
+  // Whoever asks for counts().
+  alignas(kCacheLine) std::atomic<std::uint64_t> seen{0};
+  std::atomic<std::uint64_t> lost{0};
 };
 
 // Called when the socket has an error. A device that is down is none for us: the kernel goes on when it is up
@@ -269,7 +267,7 @@ void PacketRing::wait(std::optional<Duration> timeout) {
   bool ring_readable = false;  // though nothing is to be received
   while (state_->empty()) {
     if (state_->gone)
-      throw std::system_error(ENODEV, std::system_category(), "the capture device was deleted");
+      throw std::system_error(ENODEV, std::system_category(), "the divert device was deleted");
     const Duration left = std::max(Duration::zero(), Duration(deadline - SteadyClock::now()));
     const bool napping = ring_readable;
     if (!state_->sleep(napping ? std::min(nap, left) : left, !napping, ring_readable)) return;
@@ -297,17 +295,8 @@ bool PacketRing::waiting() const {
   return (status_of(state_->header(next)).load(std::memory_order_relaxed) & TP_STATUS_USER) != 0;
 }
 
-// PACKET_IGNORE_OUTGOING is a socket's own, the group needs a flag for it. Kernels before 5.10 do not know that, and pay
-// no heed to it: so a filter says the same.
 void PacketRing::State::join_fanout(std::uint16_t group, int flags) {
-  std::array<sock_filter, 4> code{
-      {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(SKF_AD_OFF + SKF_AD_PKTTYPE)),
-       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 1), BPF_STMT(BPF_RET | BPF_K, 0),
-       BPF_STMT(BPF_RET | BPF_K, 0xffff'ffff)}};
-  const sock_fprog filter{.len = code.size(), .filter = code.data()};
-  check_system_call("filter outgoing packets",
-                    setsockopt(socket.get(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter));
-  const int how = PACKET_FANOUT_HASH | kFanoutIgnoresOutgoing | flags;
+  const int how = PACKET_FANOUT_HASH | flags;
   set_option(socket, PACKET_FANOUT, group | how << 16, "share packets among rings");
 }
 
@@ -323,13 +312,14 @@ void PacketRing::share_packets_of(const PacketRing& first) {
   state_->join_fanout(static_cast<std::uint16_t>(group), 0);
 }
 
-std::uint64_t PacketRing::lost() const {
+CaptureCounts PacketRing::counts() const {
   tpacket_stats statistics{};
   socklen_t length = sizeof statistics;
   // The kernel zeroes its counters when they are read.
   if (getsockopt(state_->socket.get(), SOL_PACKET, PACKET_STATISTICS, &statistics, &length) < 0)
     statistics = {};
-  return state_->lost.fetch_add(statistics.tp_drops) + statistics.tp_drops;
+  return {.seen = state_->seen.fetch_add(statistics.tp_packets) + statistics.tp_packets,
+          .lost = state_->lost.fetch_add(statistics.tp_drops) + statistics.tp_drops};
 }
 
 }  // namespace headgate

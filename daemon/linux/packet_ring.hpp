@@ -1,6 +1,8 @@
-// Capture by an AF_PACKET TPACKET_V2 ring. V2, not V3: V3's block timeout costs milliseconds.
+// Capture of what is sent on a device by an AF_PACKET TPACKET_V2 ring. V2, not V3: V3's block timeout costs milliseconds.
 //
-// A slot holds one frame of the interface's MTU, with room for two VLAN tags; a longer frame arrives clipped. With virtio
+// The kernel fills the ring while the sender still sends, so what one sends after another comes after it, whatever
+// processor each is sent on. What arrives at the device is not captured.
+// A slot holds one frame of the device's MTU, with room for two VLAN tags; a longer frame arrives clipped. With virtio
 // headers it holds any TCP super-packet, and each frame comes with its struct virtio_net_hdr right in front of it
 // (CapturedFrame::prefix_bytes), which counts the tag that the kernel stripped as part of the frame.
 // Several rings on one device may share its packets (share_packets()): the kernel then gives each packet to one of them,
@@ -18,7 +20,7 @@
 namespace headgate {
 
 struct PacketRingOptions {
-  int interface_index = 0;
+  int device_index = 0;
   unsigned mtu = 1500;  // bytes after the Ethernet header
   unsigned slots =
       16'384;  // rounded up to fill whole blocks of memory; fewer where they would need over kMaxRingBytes
@@ -49,7 +51,7 @@ class PacketRing : public CaptureSource {
 
   bool empty() const;  // capture loop: no frame waits to be received
 
-  std::uint64_t lost() const override;  // packets that found the ring full (tp_drops accumulated)
+  CaptureCounts counts() const override;  // tp_packets and tp_drops, accumulated
 
  private:
   struct State;

@@ -5,7 +5,7 @@
 // through.
 //
 // The kernel takes no frame from a packet socket that is longer than the MTU by more than one 802.1Q tag, though VLAN
-// devices send them. Such a frame takes a detour: sent on the capture device, a program sends it out of the interface.
+// devices send them. Such a frame takes a detour: sent on the divert device's peer, a program sends it out of the interface.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct PacketTransmitterOptions {
   std::uint32_t mark = 0;
   bool qdisc_bypass = false;
   bool virtio_header = false;  // each frame begins with a struct virtio_net_hdr
-  int detour_index = 0;        // TrafficDivert::capture_index(); 0: no detour
+  int detour_index = 0;        // TrafficDivert::peer_index(); 0: no detour
   unsigned mtu = 1500;         // of the interface; only matters for the detour
 };
 

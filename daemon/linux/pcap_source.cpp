@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "linux/file_descriptor.hpp"
+#include "linux/outgoing_filter.hpp"
 #include "linux/system_call.hpp"
 
 namespace headgate {
@@ -47,9 +48,9 @@ std::uint32_t slot_count(const PcapSourceOptions& options) {
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(options.slots, 1, most));
 }
 
-std::string device_name(int interface_index) {
+std::string device_name(int device_index) {
   std::array<char, IF_NAMESIZE> name{};
-  if (if_indextoname(static_cast<unsigned>(interface_index), name.data()) == nullptr)
+  if (if_indextoname(static_cast<unsigned>(device_index), name.data()) == nullptr)
     check_system_call("find the device to capture from", -1);
   return name.data();
 }
@@ -70,14 +71,13 @@ Capture open_capture_of(const std::string& device, std::size_t longest_frame) {
   pcap_set_buffer_size(capture.get(), static_cast<int>(kPcapBufferBytes));
   check_capture(capture.get(), "capture from " + device + " (needs CAP_NET_RAW)",
                 pcap_activate(capture.get()));
-  check_capture(capture.get(), "capture from " + device + ": select incoming packets",
-                pcap_setdirection(capture.get(), PCAP_D_IN));
+  check_capture(capture.get(), "capture from " + device + ": select outgoing packets",
+                pcap_setdirection(capture.get(), PCAP_D_OUT));
+  // libpcap by itself would only pass over the others after they have taken room in its buffer, and its filters know no
+  // direction where libpcap runs them itself.
+  take_only_what_is_sent(pcap_get_selectable_fd(capture.get()));
   if (pcap_setnonblock(capture.get(), 1, error.data()) < 0)
     throw std::runtime_error("capture from " + device + ": " + error.data());
-  // libpcap would only pass over them after they have taken room in its buffer.
-  const int on = 1;
-  check_system_call("ignore outgoing packets", setsockopt(pcap_get_selectable_fd(capture.get()), SOL_PACKET,
-                                                          PACKET_IGNORE_OUTGOING, &on, sizeof on));
   return capture;
 }
 
@@ -89,7 +89,7 @@ struct PcapSource::State {
         slots(slot_count(options)),
         memory(bytes_per_slot * slots),
         event(check_system_call("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
-        capture(open_capture_of(device_name(options.interface_index), bytes_per_slot)),
+        capture(open_capture_of(device_name(options.device_index), bytes_per_slot)),
         descriptor(pcap_get_selectable_fd(capture.get())) {}
 
   std::uint64_t free_slots() {
@@ -122,10 +122,10 @@ struct PcapSource::State {
   // Drain thread writes. Slots come back in order, so their number tells which are free.
   alignas(kCacheLine) std::atomic<std::uint64_t> given_back{0};  // frames
 
-  // Whoever asks for lost(): libpcap adds up without a lock. The capture loop never takes it.
+  // Whoever asks for counts(): libpcap adds up without a lock. The capture loop never takes it.
   alignas(kCacheLine) std::mutex statistics_mutex;
-  std::uint64_t lost = 0;
-  std::uint32_t lost_seen = 0;  // libpcap's counter, which wraps
+  CaptureCounts counts;
+  pcap_stat last_statistics{};  // libpcap's counters, which wrap
 };
 
 void PcapSource::State::copy(const pcap_pkthdr& header, const std::byte* bytes) {
@@ -192,7 +192,7 @@ void PcapSource::wait(std::optional<Duration> timeout) {
     if (ready < 0 || state.take_interrupt() || (descriptors[1].revents & POLLIN) != 0) return;
     if ((descriptors[1].revents & POLLERR) != 0) state.look_for_device();
     if (state.gone && has_room)
-      throw std::system_error(ENODEV, std::system_category(), "the capture device was deleted");
+      throw std::system_error(ENODEV, std::system_category(), "the divert device was deleted");
     if (SteadyClock::now() >= deadline) return;
   }
 }
@@ -212,12 +212,15 @@ std::size_t PcapSource::slots() const {
   return state_->slots;
 }
 
-std::uint64_t PcapSource::lost() const {
+CaptureCounts PcapSource::counts() const {
   const std::lock_guard lock(state_->statistics_mutex);
-  pcap_stat statistics{};
-  if (pcap_stats(state_->capture.get(), &statistics) == 0)
-    state_->lost += std::uint32_t{statistics.ps_drop - std::exchange(state_->lost_seen, statistics.ps_drop)};
-  return state_->lost;
+  pcap_stat now{};
+  if (pcap_stats(state_->capture.get(), &now) == 0) {
+    const pcap_stat before = std::exchange(state_->last_statistics, now);
+    state_->counts.seen += std::uint32_t{now.ps_recv - before.ps_recv};
+    state_->counts.lost += std::uint32_t{now.ps_drop - before.ps_drop};
+  }
+  return state_->counts;
 }
 
 }  // namespace headgate

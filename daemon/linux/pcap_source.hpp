@@ -1,9 +1,9 @@
-// Capture by live libpcap, for interfaces where the packet ring cannot serve.
+// Capture of what is sent on a device by live libpcap, for where the packet ring cannot serve.
 //
 // libpcap lends a frame only until the next one is read, so each is copied to a slot of our own. A slot holds one
-// frame of the interface's MTU with room for two VLAN tags; a longer frame arrives clipped. libpcap puts a tag
+// frame of the device's MTU with room for two VLAN tags; a longer frame arrives clipped. libpcap puts a tag
 // that the kernel stripped back into the frame: vlan_tpid is always 0. When all slots are taken nothing is read, and
-// the kernel drops what finds libpcap's buffer full and counts it (lost()). The source survives its device being
+// the kernel drops what finds libpcap's buffer full and counts it. The source survives its device being
 // down; when the device is deleted, wait() throws.
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace headgate {
 
 struct PcapSourceOptions {
-  int interface_index = 0;
+  int device_index = 0;
   unsigned mtu = 1500;      // bytes after the Ethernet header
   unsigned slots = 16'384;  // fewer where they would need over kMaxPcapSlotBytes
 };
@@ -35,7 +35,7 @@ class PcapSource : public CaptureSource {
   void give_back(std::span<const std::uint32_t> slots) override;
   bool waiting() const override;
   std::size_t slots() const override;
-  std::uint64_t lost() const override;
+  CaptureCounts counts() const override;
 
  private:
   struct State;

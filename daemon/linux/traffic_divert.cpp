@@ -120,8 +120,7 @@ struct TrafficDivert::State {
                options.whole_super_packets ? DivertDevice::Offload::virtio : DivertDevice::Offload::none),
         program(program_options(options, interface, forward_to, device)),
         method(choose_method(options.method, program.divert())),
-        drop(netlink, method, device.capture().index, TrafficHook::ingress, kDropName,
-             program.drop_captured()),
+        drop(netlink, method, device.peer().index, TrafficHook::ingress, kDropName, program.drop_captured()),
         give_back(netlink, method, device.device().index, TrafficHook::ingress, kReturnName,
                   program.return_shaped()) {
     program.set_divert_control(options.divert_control);
@@ -157,7 +156,7 @@ TrafficDivert::~TrafficDivert() {
 
 void TrafficDivert::attach() {
   if (state_->divert) return;
-  for (const Link& end : {state_->device.device(), state_->device.capture()}) {
+  for (const Link& end : {state_->device.device(), state_->device.peer()}) {
     const auto now = state_->netlink.find_link(end.index);
     if (!now || (now->flags & IFF_UP) == 0)
       throw std::runtime_error("divert device " + end.name + (now ? " is down" : " is gone"));
@@ -192,11 +191,11 @@ int TrafficDivert::interface_index() const {
 }
 int TrafficDivert::transmit_index() const {
   if (state_->forward_to) return state_->forward_to->index;
-  return state_->direction == Direction::egress ? interface_index() : capture_index();
+  return state_->direction == Direction::egress ? interface_index() : peer_index();
 }
 unsigned TrafficDivert::transmit_mtu() const {
   if (state_->forward_to) return state_->forward_to->mtu;
-  return state_->direction == Direction::egress ? mtu() : state_->device.capture().mtu;
+  return state_->direction == Direction::egress ? mtu() : state_->device.peer().mtu;
 }
 std::string TrafficDivert::device_name() const {
   return state_->device.device().name;
@@ -204,11 +203,11 @@ std::string TrafficDivert::device_name() const {
 int TrafficDivert::device_index() const {
   return state_->device.device().index;
 }
-std::string TrafficDivert::capture_name() const {
-  return state_->device.capture().name;
+std::string TrafficDivert::peer_name() const {
+  return state_->device.peer().name;
 }
-int TrafficDivert::capture_index() const {
-  return state_->device.capture().index;
+int TrafficDivert::peer_index() const {
+  return state_->device.peer().index;
 }
 unsigned TrafficDivert::mtu() const {
   return state_->interface.mtu;
@@ -230,8 +229,8 @@ UnshapedStatistics TrafficDivert::unshaped() const {
   const DivertProgram& program = state_->program;
   return {.packets = program.passed_unshaped(), .times = program.openings(), .open = program.open_time()};
 }
-std::uint64_t TrafficDivert::lost_device() const {
-  return state_->device.lost();
+std::uint64_t TrafficDivert::packets() const {
+  return state_->device.packets();
 }
 
 std::vector<std::string> TrafficDivert::sweep(bool keep_wires) {

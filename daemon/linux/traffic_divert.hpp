@@ -1,7 +1,7 @@
 // Takes an interface's packets out of the kernel, and gives them back whatever happens.
 //
-// Construction makes the veth pair hgN / hgNp with a drop program behind its capture ring, but diverts
-// nothing yet; attach() starts the divert; detach() ends it; destruction undoes everything in reverse order.
+// Construction makes the veth pair hgN / hgNp with a drop program at the end of it, but diverts nothing yet; attach()
+// starts the divert; detach() ends it; destruction undoes everything in reverse order.
 // Leftovers of a dead daemon are swept by sweep() and by the constructor for its own interface and direction.
 //
 // What arrives (ingress) goes the same way and comes back by the other end: sent on hgNp it arrives at hgN, from where a
@@ -55,12 +55,12 @@ class TrafficDivert : public DeadManSwitch {
 
   DivertMethod method() const;  // tcx or clsact, never automatic
   int interface_index() const;
-  int transmit_index() const;  // where shaped packets are sent: the interface, the capture device, forward_to
+  int transmit_index() const;       // where shaped packets are sent: the interface, hgNp, forward_to
   unsigned transmit_mtu() const;    // of that one, at construction
-  std::string device_name() const;  // hgN, the redirect's target
+  std::string device_name() const;  // hgN, the redirect's target: what is sent on it is to be captured
   int device_index() const;
-  std::string capture_name() const;  // hgNp, where the ring listens
-  int capture_index() const;
+  std::string peer_name() const;  // hgNp: what is sent on it goes back to the interface, past the divert
+  int peer_index() const;
   unsigned mtu() const;                           // of the shaped interface at construction
   const std::vector<std::string>& swept() const;  // leftovers that construction removed, one sentence each
 
@@ -72,7 +72,7 @@ class TrafficDivert : public DeadManSwitch {
   Duration unread_for(Instant now) const;
 
   UnshapedStatistics unshaped() const;  // what the switch let pass, up to the last reset()
-  std::uint64_t lost_device() const;    // packets the veth pair dropped before the ring
+  std::uint64_t packets() const;        // that came to hgN; cut by the kernel to the MTU where they are to be
 
   // Removes what dead daemons left in this network namespace, and says what it did, one sentence each. Throws
   // when a live daemon shapes any interface here. `keep_wires`: a daemon will be back soon.

@@ -110,11 +110,11 @@ class Forwarder {
                  .direction = options.forward_to.empty() ? Direction::egress : Direction::ingress,
                  .mark = kMark,
                  .forward_to = options.forward_to}),
-        ring_({.interface_index = divert_.capture_index(), .mtu = divert_.mtu()}),
+        ring_({.device_index = divert_.device_index(), .mtu = divert_.mtu()}),
         transmitter_({.interface_index = divert_.transmit_index(),
                       .mark = kMark,
                       .qdisc_bypass = options.qdisc_bypass,
-                      .detour_index = divert_.capture_index(),
+                      .detour_index = divert_.peer_index(),
                       .mtu = divert_.transmit_mtu()}),
         hand_off_(ring_.slots()) {}
 

@@ -74,9 +74,9 @@ CHANGES = {
     "clsact is deleted": delete_clsact,
     "all qdiscs are deleted": delete_all_qdiscs,
     "the divert device is deleted": link("delete", "hg0"),
-    "the capture device is deleted": link("delete", "hg0p"),
+    "the other end of the divert device is deleted": link("delete", "hg0p"),
     "the divert device is set down": link("set", "hg0", "down"),
-    "the capture device is set down": link("set", "hg0p", "down"),
+    "the other end of the divert device is set down": link("set", "hg0p", "down"),
     "the divert device's clsact is deleted": lambda net: net.host.run("tc", "qdisc", "del", "dev", "hg0p", "clsact",
                                                                       check=False),
     "the firewall is flushed": flush_firewall,
@@ -107,7 +107,7 @@ def test_the_rate_holds_again_a_second_after(net, headgate, programs, divert, ch
 
 INGRESS_CHANGES = {change: CHANGES[change] for change in (
     "down and up", "its MAC changes", "its MTU changes", "it is renamed", "all qdiscs are deleted", "the divert device is deleted",
-    "the capture device is set down", "the firewall is flushed")}
+    "the other end of the divert device is set down", "the firewall is flushed")}
 
 
 @pytest.mark.parametrize("change", INGRESS_CHANGES)
@@ -246,7 +246,7 @@ def test_an_end_of_the_wire_deleted_and_come_back_the_wire_carries_again(inline_
 WIRE_CHANGES = {
     "an MTU changes": ["ip", "link", "set", "eth1", "mtu", "9000"],
     "a divert device is deleted": ["ip", "link", "delete", "hg0"],
-    "a capture device is set down": ["ip", "link", "set", "hg1p", "down"],
+    "the other end of a divert device is set down": ["ip", "link", "set", "hg1p", "down"],
     "clsact is deleted": ["tc", "qdisc", "del", "dev", "eth0", "clsact"],
     "promiscuous mode is set off": ["ip", "link", "set", "eth1", "promisc", "off"],
 }
@@ -293,7 +293,7 @@ BOTH_WAYS = {
 ALL_CHANGES = {
     "host": [change for change in CHANGES if change != "it is renamed"] + ["it is renamed"],
     "wire": ["its MTU changes", "clsact is deleted", "the divert device is deleted", "down and up",
-             "the capture device is set down", "all qdiscs are deleted", "the firewall is flushed"],
+             "the other end of the divert device is set down", "all qdiscs are deleted", "the firewall is flushed"],
 }
 
 

@@ -17,6 +17,15 @@ interface = "eth0"
   queue = "50ms"
 """
 
+GIGABIT = """
+[[shape]]
+interface = "eth0"
+  [[shape.class]]
+  name  = "all"
+  rate  = "1gbit"
+  queue = "10ms"
+"""
+
 
 def goodput_megabit(report):
     return report["end"]["sum_received"]["bits_per_second"] / 1e6
@@ -47,3 +56,20 @@ def test_four_streams_share_one_bucket(net, headgate, divert, figure):
     goodput = goodput_megabit(report)
     figure("goodput of four streams in Mbit/s of 20", round(goodput, 2))
     assert 18.0 <= goodput <= 20.0
+
+
+def reorderings(host):
+    """How often TCP saw an acknowledgement for a packet before that for an earlier one that was not lost."""
+    lines = host.run("cat", "/proc/net/netstat").stdout.splitlines()
+    names, values = (line.split() for line in lines if line.startswith("TcpExt:"))
+    counters = dict(zip(names, values))
+    return sum(int(counters[name]) for name in ("TCPSACKReorder", "TCPTSReorder"))
+
+
+def test_a_fast_stream_is_never_reordered(net, headgate, divert, figure):
+    # Its packets are sent by the process that writes and by interrupts that bring acknowledgements, on any processor.
+    headgate.start(GIGABIT, divert=divert)
+    before = reorderings(net.host)
+    goodput = goodput_megabit(TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=6).finish())
+    figure("goodput in Mbit/s of 1000", round(goodput, 1))
+    assert reorderings(net.host) == before

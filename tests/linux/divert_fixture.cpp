@@ -66,7 +66,7 @@ Host DivertTest::opposite_host() {
 }
 
 Capture::Capture(TrafficDivert& divert)
-    : divert_(divert), ring_({.interface_index = divert.capture_index(), .mtu = divert.mtu()}) {}
+    : divert_(divert), ring_({.device_index = divert.device_index(), .mtu = divert.mtu()}) {}
 
 std::optional<Frame> Capture::receive(Duration patience) {
   constexpr std::array kReports{std::byte{0x33}, std::byte{0x33}, std::byte{0},

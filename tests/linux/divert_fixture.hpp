@@ -60,6 +60,8 @@ class Capture {
   std::uint16_t tpid = 0;  // of the frame received last
   std::uint16_t tci = 0;
 
+  CaptureCounts counts() const { return ring_.counts(); }
+
  private:
   TrafficDivert& divert_;
   PacketRing ring_;

@@ -41,11 +41,11 @@ struct Parts {
 Forwarder::Forwarder(TrafficDivert& divert, Observer observe, bool virtio_header)
     : divert_(divert),
       observe_(std::move(observe)),
-      ring_({.interface_index = divert.capture_index(), .mtu = divert.mtu(), .virtio_header = virtio_header}),
+      ring_({.device_index = divert.device_index(), .mtu = divert.mtu(), .virtio_header = virtio_header}),
       transmitter_({.interface_index = divert.transmit_index(),
                     .mark = kMark,
                     .virtio_header = virtio_header,
-                    .detour_index = divert.capture_index(),
+                    .detour_index = divert.peer_index(),
                     .mtu = divert.transmit_mtu()}),
       thread_([this] { run(); }) {}
 

@@ -94,7 +94,7 @@ TEST_P(LeftoversTest, TwoInterfacesAreShapedSideBySide) {
   TrafficDivert second(options_for(GetParam(), "eth1"));
   EXPECT_EQ(first.device_name(), "hg0");
   EXPECT_EQ(second.device_name(), "hg1");
-  EXPECT_EQ(second.capture_name(), "hg1p");
+  EXPECT_EQ(second.peer_name(), "hg1p");
   const auto link = *Netlink().find_link("hg1p");
   EXPECT_EQ(link.alias, "headgate egress of eth1");
 }

@@ -22,27 +22,25 @@ Frame numbered_frame(std::uint8_t number, std::size_t payload = 64) {
   return PacketBuilder().ipv4(kFar4, kNear4).udp(4000, 9).payload(payload, number).build();
 }
 
-// A capture from eth0; the far host sends.
+// A capture from eth0, on which is sent.
 class PcapSourceTest : public NetworkLabTest {
  protected:
   void SetUp() override {
     NetworkLabTest::SetUp();
     if (IsSkipped()) return;
-    // Only what the tests send is to arrive.
-    lab().on_far_host([this] {
-      lab().run("ip link set far0 down");
-      lab().run("ip link set far0 addrgenmode none");
-      lab().run("ip addr flush dev far0");
-      lab().run("ip link set far0 up");
-      wait_until_running("far0");
-      far_.emplace("far0");
-    });
+    // Only the tests are to send something.
+    lab().run("ip link set eth0 down");
+    lab().run("ip link set eth0 addrgenmode none");
+    lab().run("ip addr flush dev eth0");
+    lab().run("ip link set eth0 up");
+    wait_until_running("eth0");
+    near_.emplace("eth0");
   }
 
   static PcapSourceOptions options(unsigned slots = 64) {
-    return {.interface_index = interface_index("eth0"), .mtu = 1500, .slots = slots};
+    return {.device_index = interface_index("eth0"), .mtu = 1500, .slots = slots};
   }
-  RawPort& far() { return *far_; }
+  RawPort& near() { return *near_; }
 
   // The next `count` frames, fewer when no more come.
   static std::vector<CapturedFrame> receive(PcapSource& source, std::size_t count,
@@ -72,19 +70,19 @@ class PcapSourceTest : public NetworkLabTest {
   }
 
  private:
-  std::optional<RawPort> far_;
+  std::optional<RawPort> near_;
 };
 
-TEST_F(PcapSourceTest, GivesFramesInTheOrderInWhichTheyArrived) {
+TEST_F(PcapSourceTest, GivesFramesInTheOrderInWhichTheyWereSent) {
   PcapSource source(options());
-  for (std::uint8_t i = 0; i < 20; ++i) far().send(numbered_frame(i));
+  for (std::uint8_t i = 0; i < 20; ++i) near().send(numbered_frame(i));
   const auto frames = receive(source, 20);
   ASSERT_EQ(frames.size(), 20u);
   for (std::uint8_t i = 0; i < 20; ++i) {
     EXPECT_EQ(bytes_of(frames[i]), numbered_frame(i));
     EXPECT_EQ(frames[i].wire_length, frames[i].frame.size());
   }
-  EXPECT_EQ(source.lost(), 0u);
+  EXPECT_EQ(source.counts().lost, 0u);
 }
 
 TEST_F(PcapSourceTest, GoesRoundWithSlotsOutstanding) {
@@ -95,7 +93,7 @@ TEST_F(PcapSourceTest, GoesRoundWithSlotsOutstanding) {
   std::vector<CapturedFrame> held;
   for (std::size_t batch = 0; batch < 5; ++batch) {
     for (std::size_t i = 0; i < slots / 2; ++i)
-      far().send(numbered_frame(static_cast<std::uint8_t>(number + i)));
+      near().send(numbered_frame(static_cast<std::uint8_t>(number + i)));
     const auto frames = receive(source, slots / 2);
     ASSERT_EQ(frames.size(), slots / 2);
     for (const CapturedFrame& frame : frames) EXPECT_EQ(bytes_of(frame), numbered_frame(number++));
@@ -106,12 +104,12 @@ TEST_F(PcapSourceTest, GoesRoundWithSlotsOutstanding) {
     give_back(source, held);
     held = frames;
   }
-  EXPECT_EQ(source.lost(), 0u);
+  EXPECT_EQ(source.counts().lost, 0u);
 }
 
 TEST_F(PcapSourceTest, ReadsNothingWhileAllSlotsAreOutAndGoesOnThen) {
   PcapSource source(options(4));
-  for (std::uint8_t i = 0; i < 6; ++i) far().send(numbered_frame(i));
+  for (std::uint8_t i = 0; i < 6; ++i) near().send(numbered_frame(i));
   const auto frames = receive(source, 4);
   ASSERT_EQ(frames.size(), 4u);
   std::array<CapturedFrame, 4> more;
@@ -135,10 +133,10 @@ TEST_F(PcapSourceTest, CountsWhatFindsTheBufferFull) {
   constexpr std::uint64_t kSent =
       40'000;  // more than the buffer takes: a slot of it holds a frame of the MTU
   PcapSource source(options());
-  for (std::uint64_t i = 0; i < kSent; ++i) far().send(numbered_frame(1));
-  const std::uint64_t lost = source.lost();
+  for (std::uint64_t i = 0; i < kSent; ++i) near().send(numbered_frame(1));
+  const std::uint64_t lost = source.counts().lost;
   EXPECT_GT(lost, 0u);
-  EXPECT_EQ(source.lost(), lost) << "reading does not reset it";
+  EXPECT_EQ(source.counts().lost, lost) << "reading does not reset it";
   std::uint64_t received = 0;
   for (;;) {
     const auto frames = receive(source, 64, Duration::zero());
@@ -147,7 +145,7 @@ TEST_F(PcapSourceTest, CountsWhatFindsTheBufferFull) {
     give_back(source, frames);
   }
   EXPECT_EQ(received + lost, kSent);
-  EXPECT_EQ(source.lost(), lost);
+  EXPECT_EQ(source.counts().lost, lost);
 }
 
 TEST_F(PcapSourceTest, AFrameOfTheMtuWithTwoTagsIsWholeAndHasItsTags) {
@@ -161,7 +159,7 @@ TEST_F(PcapSourceTest, AFrameOfTheMtuWithTwoTagsIsWholeAndHasItsTags) {
                          .udp(4000, 9)
                          .frame_size(14 + 8 + 1500)
                          .build();
-  far().send(sent);
+  near().send(sent);
   const CapturedFrame captured = receive(source, 1).at(0);
   EXPECT_EQ(bytes_of(captured), sent);
   EXPECT_EQ(captured.wire_length, sent.size());
@@ -172,8 +170,8 @@ TEST_F(PcapSourceTest, ALongerFrameShowsThatItIsClipped) {
   PcapSourceOptions small = options();
   small.mtu = 500;
   PcapSource source(small);
-  far().send(numbered_frame(1, 1400));
-  far().send(numbered_frame(2, 400));
+  near().send(numbered_frame(1, 1400));
+  near().send(numbered_frame(2, 400));
   const auto frames = receive(source, 2);
   ASSERT_EQ(frames.size(), 2u);
   EXPECT_EQ(frames[0].wire_length, 14u + 20 + 8 + 1400);
@@ -182,12 +180,12 @@ TEST_F(PcapSourceTest, ALongerFrameShowsThatItIsClipped) {
   EXPECT_EQ(bytes_of(frames[1]), numbered_frame(2, 400));
 }
 
-TEST_F(PcapSourceTest, SeesNeitherWhatItsHostSendsNorOtherInterfaces) {
+TEST_F(PcapSourceTest, SeesNeitherWhatArrivesNorOtherDevices) {
   lab().run("ip link add eth1 type veth peer name eth2 && ip link set eth1 up && ip link set eth2 up");
   PcapSource source(options());
-  RawPort("eth0").send(numbered_frame(1));
+  lab().on_far_host([] { RawPort("far0").send(numbered_frame(1)); });
   RawPort("eth1").send(numbered_frame(2));
-  far().send(numbered_frame(3));
+  near().send(numbered_frame(3));
   EXPECT_EQ(bytes_of(receive(source, 1).at(0)), numbered_frame(3));
 }
 
@@ -209,7 +207,7 @@ TEST_F(PcapSourceTest, WaitEndsWithAFrameAnInterruptOrTheTime) {
   std::thread interrupter([&source] { source.interrupt(); });
   source.wait(std::nullopt);
   interrupter.join();
-  std::thread sender([this] { far().send(numbered_frame(1)); });
+  std::thread sender([this] { near().send(numbered_frame(1)); });
   source.wait(std::nullopt);
   sender.join();
   EXPECT_EQ(receive(source, 1).size(), 1u);
@@ -223,14 +221,14 @@ TEST_F(PcapSourceTest, SurvivesItsDeviceBeingDown) {
   EXPECT_EQ(source.receive(none), 0u);
   source.wait(milliseconds(20));
   lab().run("ip link set eth0 up");
-  lab().on_far_host([] { wait_until_running("far0"); });
-  far().send(numbered_frame(1));
+  wait_until_running("eth0");
+  RawPort("eth0").send(numbered_frame(1));
   EXPECT_EQ(bytes_of(receive(source, 1).at(0)), numbered_frame(1));
 }
 
 TEST_F(PcapSourceTest, WaitThrowsWhenTheDeviceIsDeleted) {
   PcapSource source(options());
-  far().send(numbered_frame(1));
+  near().send(numbered_frame(1));
   source.wait(kSoon);
   lab().run("ip link del eth0");
   EXPECT_EQ(bytes_of(receive(source, 1).at(0)), numbered_frame(1)) << "what was captured is still there";
@@ -240,7 +238,7 @@ TEST_F(PcapSourceTest, WaitThrowsWhenTheDeviceIsDeleted) {
 
 TEST_F(PcapSourceTest, AnInterfaceThatDoesNotExistIsRefused) {
   PcapSourceOptions none = options();
-  none.interface_index = 4711;
+  none.device_index = 4711;
   EXPECT_THROW(PcapSource source(none), std::system_error);
 }
 

@@ -13,7 +13,9 @@
 #include "linux/divert_fixture.hpp"
 #include "linux/forwarder.hpp"
 #include "linux/netlink.hpp"
+#include "linux/packet_transmitter.hpp"
 #include "linux/test_traffic.hpp"
+#include "pipeline/virtio_header.hpp"
 #include "support/packet_builder.hpp"
 
 namespace headgate::test {
@@ -22,6 +24,24 @@ namespace {
 using std::chrono::milliseconds;
 
 class TrafficDivertTest : public DivertTest {};
+
+// As a host hands it to its interface, behind a virtio header.
+Frame super_packet_without_tcp_header_length() {
+  constexpr std::size_t kTransportAt = ETH_HLEN + 20;
+  constexpr std::size_t kHeaderLengthAt = 12;
+  Frame frame = PacketBuilder().ipv4(kNear4, kFar4).tcp(4000, 80).payload(5000).build();
+  frame[kTransportAt + kHeaderLengthAt] = std::byte{0};
+  VirtioHeader header{};
+  header.flags = VirtioHeader::kNeedsChecksum;
+  header.gso_type = VirtioHeader::kGsoTcp4;
+  header.header_length = kTransportAt + 20;
+  header.gso_size = 1000;
+  header.checksum_start = kTransportAt;
+  header.checksum_offset = 16;
+  const auto* bytes = reinterpret_cast<const std::byte*>(&header);
+  frame.insert(frame.begin(), bytes, bytes + sizeof header);
+  return frame;
+}
 INSTANTIATE_FOR_BOTH_METHODS(TrafficDivertTest);
 
 TEST_P(TrafficDivertTest, PingPassesThroughRingAndTransmitterOnce) {
@@ -66,13 +86,13 @@ TEST_P(TrafficDivertTest, NothingIsDivertedBeforeAttachAndAfterDetach) {
   EXPECT_TRUE(capture.receive(kSoon));
 }
 
-TEST_P(TrafficDivertTest, TheStackOfTheCaptureDeviceNeverSeesAPacket) {
+TEST_P(TrafficDivertTest, TheStackOfThePeerNeverSeesAPacket) {
   RETURN_UNLESS_APPLICABLE();
-  // Also addressed to the capture device and answerable by this host: nobody may answer.
+  // Also addressed to the peer and answerable by this host: nobody may answer.
   TrafficDivert divert(options());
   Capture capture(divert);
   divert.attach();
-  const auto link = *Netlink().find_link(divert.capture_index());
+  const auto link = *Netlink().find_link(divert.peer_index());
   RawPort port("eth0");
   port.send(PacketBuilder()
                 .macs({2, 0, 0, 0, 0, 1}, link.address)
@@ -160,42 +180,75 @@ TEST_P(TrafficDivertTest, UdpSuperPacketsArriveAsSingleDatagrams) {
   EXPECT_FALSE(capture.receive(Duration::zero()));
 }
 
-TEST_P(TrafficDivertTest, VlanTagsSurvive) {
+// The kernel takes the outer tag out of a frame that arrives, and leaves it in one that a packet socket sends.
+TEST_P(TrafficDivertTest, VlanTagsOfWhatArrivesSurvive) {
   RETURN_UNLESS_APPLICABLE();
-  TrafficDivert divert(options());
+  TrafficDivert divert(ingress_options());
   Capture capture(divert);
   divert.attach();
-  RawPort near("eth0");
-  near.send(PacketBuilder().vlan(0x6005).ipv4(kNear4, kFar4).udp(4000, 9).payload(32).build());
+  std::optional<RawPort> far;
+  lab().on_far_host([&] { far.emplace("far0"); });
+  far->send(PacketBuilder().vlan(0x6005).ipv4(kNear4, kFar4).udp(4000, 9).payload(32).build());
   EXPECT_EQ(capture.receive(kSoon), udp_frame());
   EXPECT_EQ(capture.tpid, ETH_P_8021Q);
   EXPECT_EQ(capture.tci, 0x6005);
 
-  near.send(
+  far->send(
       PacketBuilder().vlan(7, ETH_P_8021AD).vlan(9).ipv4(kNear4, kFar4).udp(4000, 9).payload(32).build());
   EXPECT_EQ(capture.receive(kSoon),
             PacketBuilder().vlan(9).ipv4(kNear4, kFar4).udp(4000, 9).payload(32).build());
   EXPECT_EQ(capture.tpid, ETH_P_8021AD);
   EXPECT_EQ(capture.tci, 7);
 
-  near.send(udp_frame());
+  far->send(udp_frame());
   EXPECT_EQ(capture.receive(kSoon), udp_frame());
   EXPECT_EQ(capture.tpid, 0);
 }
 
-TEST_P(TrafficDivertTest, PacketsLostBeforeTheRingAreCounted) {
+TEST_P(TrafficDivertTest, VlanTagsOfWhatIsSentSurvive) {
   RETURN_UNLESS_APPLICABLE();
   TrafficDivert divert(options());
   Capture capture(divert);
   divert.attach();
-  EXPECT_EQ(divert.lost_device(), 0u);
-  lab().run("ip link set " + divert.capture_name() + " mtu 100");
   RawPort near("eth0");
-  for (int i = 0; i < 3; ++i)
-    near.send(PacketBuilder().ipv4(kNear4, kFar4).udp(4000, 9).payload(1000).build());
-  near.send(udp_frame());
+  for (const Frame& frame :
+       {PacketBuilder().vlan(0x6005).ipv4(kNear4, kFar4).udp(4000, 9).payload(32).build(),
+        PacketBuilder().vlan(7, ETH_P_8021AD).vlan(9).ipv4(kNear4, kFar4).udp(4000, 9).payload(32).build()}) {
+    near.send(frame);
+    EXPECT_EQ(capture.receive(kSoon), frame);
+    EXPECT_EQ(capture.tpid, 0);
+  }
+}
+
+TEST_P(TrafficDivertTest, WhatThePeerHasNoRoomForHasBeenCaptured) {
+  RETURN_UNLESS_APPLICABLE();
+  TrafficDivert divert(options());
+  Capture capture(divert);
+  divert.attach();
+  lab().run("ip link set " + divert.peer_name() + " mtu 100");
+  RawPort near("eth0");
+  const Frame large = PacketBuilder().ipv4(kNear4, kFar4).udp(4000, 9).payload(1000).build();
+  for (int i = 0; i < 3; ++i) near.send(large);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(capture.receive(kSoon), large);
+  EXPECT_EQ(divert.packets(), capture.counts().seen);
+  EXPECT_EQ(capture.counts().lost, 0u);
+}
+
+TEST_P(TrafficDivertTest, WhatTheKernelCannotCutHasComeAndWasNotCaptured) {
+  RETURN_UNLESS_APPLICABLE();
+  TrafficDivert divert(options());
+  Capture capture(divert);
+  divert.attach();
+  PacketTransmitter host({.interface_index = interface_index("eth0"), .mark = 0, .virtio_header = true});
+  const Frame frame = super_packet_without_tcp_header_length();
+  const std::span<const std::byte> part(frame);
+  const OutgoingFrame outgoing{{&part, 1}};
+  bool sent = false;
+  host.send({&outgoing, 1}, {&sent, 1});
+  ASSERT_TRUE(sent);
+  RawPort("eth0").send(udp_frame());
   EXPECT_EQ(capture.receive(kSoon), udp_frame());
-  EXPECT_EQ(divert.lost_device(), 3u);
+  EXPECT_EQ(divert.packets(), capture.counts().seen + 1);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST_P(UnprivilegedTest, ThreeCapabilitiesSufficeForEverything) {
         if (!probe.receive(std::chrono::seconds(5))) return "a packet did not arrive";
       if (forwarder.captured() < 10) return "not diverted";
     }
-    if (divert.lost_device() != 0) return "lost something";
+    if (divert.packets() < 10) return "not counted";
     divert.detach();
     return "done";
   };
