@@ -54,7 +54,9 @@ void Shaper::admit(std::span<const ArrivingPacket> packets, Instant now) {
   state.expire_flows(1 + static_cast<std::uint32_t>(packets.size()) / kPacketsPerLook, now);
   if (state.wheel.empty()) state.wheel.start_at(std::min(packets.front().arrival, now));
   while (!packets.empty()) {
-    const auto batch = packets.first(std::min(packets.size(), State::kPrefetchBatch));
+    const bool in_cache = state.flows.size() <= State::kFlowsInCache;
+    const auto batch =
+        packets.first(std::min(packets.size(), in_cache ? State::kBatch : State::kFetchedAtOnce));
     state.admit_batch(batch, now);
     packets = packets.subspan(batch.size());
   }
@@ -82,7 +84,7 @@ void Shaper::State::admit_batch(std::span<const ArrivingPacket> batch, Instant n
     for (const ArrivingPacket& packet : batch) flows.prefetch_slot(packet.flow_hash);
     pool.prefetch_free(static_cast<std::uint32_t>(batch.size()));
   }
-  std::array<FlowNumber, kPrefetchBatch> likely;
+  std::array<FlowNumber, kBatch> likely;
   for (std::size_t i = 0; i < batch.size(); ++i) likely[i] = flows.likely(batch[i].flow_hash);
   if (!in_cache) prefetch_queues(std::span(likely).first(batch.size()));
   for (std::size_t i = 0; i < batch.size(); ++i) {

@@ -36,10 +36,13 @@ struct Shaper::State {
     return index == kUnmatched ? unmatched : class_at(index).counters;
   }
 
-  // Packets whose memory is fetched ahead together.
-  static constexpr std::size_t kPrefetchBatch = 64;
+  // Packets that are worked on together.
+  static constexpr std::size_t kBatch = 64;
   // Up to so many flows, everything is in the processor's cache, and fetching it ahead costs more than it gains.
   static constexpr std::uint32_t kFlowsInCache = 2'000;
+  // Of packets that are admitted, so many when their memory is fetched ahead: with more, what is fetched for the last
+  // pushes what was fetched for the first out of the cache of the first level. One that is released needs less.
+  static constexpr std::size_t kFetchedAtOnce = 16;
 
   // shaper.cpp
   void admit_batch(std::span<const ArrivingPacket> batch, Instant now);
@@ -98,8 +101,7 @@ struct Shaper::State {
   PacketHandle immediate_tail = kNoPacket;
   Instant immediate_since{};
 
-  std::array<TimingWheel::Item, kPrefetchBatch>
-      popped;  // of release(): kept, so that it need not be made each time
+  std::array<TimingWheel::Item, kBatch> popped;  // of release(): kept, so that it need not be made each time
 
   DropObserver* drop_observer = nullptr;
   std::size_t outstanding = 0;  // packets released but not completed
