@@ -127,6 +127,29 @@ Frame without_tag(Frame frame) {
   return frame;
 }
 
+// Sends it on an interface of this host, which it has room for.
+void send_super_packet(const std::string& interface, const Frame& frame) {
+  PacketTransmitter host({.interface_index = interface_index(interface), .mark = 0, .virtio_header = true});
+  const std::span<const std::byte> part(frame);
+  const OutgoingFrame outgoing{{&part, 1}};
+  bool sent = false;
+  host.send({&outgoing, 1}, {&sent, 1});
+  ASSERT_TRUE(sent);
+}
+
+// What super_packet(5, 5000, 1000) becomes.
+void expect_five_tagged_segments(RawPort& far) {
+  for (int i = 0; i < 5; ++i) {
+    const auto arrived = far.receive_first(
+        [](const Frame& one) { return one.size() > 100 && is_tcp_over_ipv4(without_tag(one)); });
+    ASSERT_TRUE(arrived);
+    EXPECT_EQ(arrived->size(), 14u + 4 + 20 + 20 + 1000);
+    EXPECT_EQ((*arrived)[13], std::byte{0});
+    EXPECT_EQ((*arrived)[15], std::byte{5});
+    EXPECT_EQ(tcp_checksum_error(without_tag(*arrived)), 0);
+  }
+}
+
 TEST_P(WholeSuperPacketTest, ATaggedSuperPacketIsCutBehindItsTagWithRightChecksums) {
   RETURN_UNLESS_APPLICABLE();
   Seen seen;
@@ -136,22 +159,30 @@ TEST_P(WholeSuperPacketTest, ATaggedSuperPacketIsCutBehindItsTagWithRightChecksu
   divert.attach();
   std::optional<RawPort> far;
   lab().on_far_host([&] { far.emplace("far0"); });
-  PacketTransmitter host({.interface_index = interface_index("eth0"), .mark = 0, .virtio_header = true});
-  const Frame frame = super_packet(5, 5000, 1000);
-  const std::span<const std::byte> part(frame);
-  const OutgoingFrame outgoing{{&part, 1}};
-  bool sent = false;
-  host.send({&outgoing, 1}, {&sent, 1});
-  ASSERT_TRUE(sent);
-  for (int i = 0; i < 5; ++i) {
-    const auto arrived = far->receive_first(
-        [](const Frame& one) { return one.size() > 100 && is_tcp_over_ipv4(without_tag(one)); });
-    ASSERT_TRUE(arrived);
-    EXPECT_EQ(arrived->size(), 14u + 4 + 20 + 20 + 1000);
-    EXPECT_EQ((*arrived)[13], std::byte{0});
-    EXPECT_EQ((*arrived)[15], std::byte{5});
-    EXPECT_EQ(tcp_checksum_error(without_tag(*arrived)), 0);
-  }
+  send_super_packet("eth0", super_packet(5, 5000, 1000));
+  expect_five_tagged_segments(*far);
+  EXPECT_EQ(forwarder.refused(), 0u);
+}
+
+// The kernel takes the tag out of what arrives.
+TEST_P(WholeSuperPacketTest, ATaggedSuperPacketThatArrivesIsCutSoToo) {
+  RETURN_UNLESS_APPLICABLE();
+  lab().put_near_host_in_between();
+  std::atomic<int> tag_beside{0};
+  TrafficDivert divert(whole(inline_options("eth1", "eth0")));
+  turn_off_segmentation_and_checksum_offload("eth0");
+  const Forwarder forwarder(
+      divert,
+      [&](const CapturedFrame& captured) {
+        if (captured.wire_length > 5000 && captured.vlan_tpid == ETH_P_8021Q) tag_beside = captured.vlan_tci;
+      },
+      true);
+  divert.attach();
+  std::optional<RawPort> far;
+  lab().on_far_host([&] { far.emplace("far0"); });
+  lab().on_opposite_host([] { send_super_packet("opposite0", super_packet(5, 5000, 1000)); });
+  expect_five_tagged_segments(*far);
+  EXPECT_EQ(tag_beside, 5);
   EXPECT_EQ(forwarder.refused(), 0u);
 }
 
