@@ -53,6 +53,8 @@ void Shaper::admit(std::span<const ArrivingPacket> packets, Instant now) {
   if (packets.empty()) return;
   state.expire_flows(1 + static_cast<std::uint32_t>(packets.size()) / kPacketsPerLook, now);
   if (state.wheel.empty()) state.wheel.start_at(std::min(packets.front().arrival, now));
+  if (state.flows.size() > State::kFlowsInCache)
+    for (const ArrivingPacket& packet : packets) state.flows.prefetch_slot(packet.flow_hash);
   while (!packets.empty()) {
     const bool in_cache = state.flows.size() <= State::kFlowsInCache;
     const auto batch =
@@ -80,10 +82,7 @@ void Shaper::keep_lent() {
 // all packets go one step of the chain together, and their cache misses overlap.
 void Shaper::State::admit_batch(std::span<const ArrivingPacket> batch, Instant now) {
   const bool in_cache = flows.size() <= kFlowsInCache;
-  if (!in_cache) {
-    for (const ArrivingPacket& packet : batch) flows.prefetch_slot(packet.flow_hash);
-    pool.prefetch_free(static_cast<std::uint32_t>(batch.size()));
-  }
+  if (!in_cache) pool.prefetch_free(static_cast<std::uint32_t>(batch.size()));
   std::array<FlowNumber, kBatch> likely;
   for (std::size_t i = 0; i < batch.size(); ++i) likely[i] = flows.likely(batch[i].flow_hash);
   if (!in_cache) prefetch_queues(std::span(likely).first(batch.size()));
