@@ -206,6 +206,8 @@ std::string Shape::why_not_intact(Netlink& netlink) const {
     const std::optional<Link> link = netlink.find_link(index);
     if (!link) return "its divert device was deleted";
     if ((link->flags & IFF_UP) == 0) return "its divert device " + link->name + " was set down";
+    if (link->mtu != divert.device_mtu())
+      return "the MTU of its divert device " + link->name + " changed to " + std::to_string(link->mtu);
   }
   if (!divert.in_place()) return "its filter, or what belongs to its wire, was taken away";
   return {};

@@ -229,6 +229,9 @@ UnshapedStatistics TrafficDivert::unshaped() const {
   const DivertProgram& program = state_->program;
   return {.packets = program.passed_unshaped(), .times = program.openings(), .open = program.open_time()};
 }
+unsigned TrafficDivert::device_mtu() const {
+  return state_->device.device().mtu;
+}
 std::uint64_t TrafficDivert::packets() const {
   return state_->device.packets();
 }

@@ -72,6 +72,7 @@ class TrafficDivert : public DeadManSwitch {
   Duration unread_for(Instant now) const;
 
   UnshapedStatistics unshaped() const;  // what the switch let pass, up to the last reset()
+  unsigned device_mtu() const;          // of both ends, at construction
   std::uint64_t packets() const;        // that came to hgN; cut by the kernel to the MTU where they are to be
 
   // Removes what dead daemons left in this network namespace, and says what it did, one sentence each. Throws

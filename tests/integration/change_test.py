@@ -76,6 +76,7 @@ CHANGES = {
     "the divert device is deleted": link("delete", "hg0"),
     "the other end of the divert device is deleted": link("delete", "hg0p"),
     "the divert device is set down": link("set", "hg0", "down"),
+    "the divert device's MTU changes": link("set", "hg0", "mtu", 900),
     "the other end of the divert device is set down": link("set", "hg0p", "down"),
     "the divert device's clsact is deleted": lambda net: net.host.run("tc", "qdisc", "del", "dev", "hg0p", "clsact",
                                                                       check=False),
@@ -107,7 +108,7 @@ def test_the_rate_holds_again_a_second_after(net, headgate, programs, divert, ch
 
 INGRESS_CHANGES = {change: CHANGES[change] for change in (
     "down and up", "its MAC changes", "its MTU changes", "it is renamed", "all qdiscs are deleted", "the divert device is deleted",
-    "the other end of the divert device is set down", "the firewall is flushed")}
+    "the divert device's MTU changes", "the other end of the divert device is set down", "the firewall is flushed")}
 
 
 @pytest.mark.parametrize("change", INGRESS_CHANGES)
