@@ -156,8 +156,9 @@ def largest_gap(path, side, flows):
 def measure_set_up(figure, effort, path):
     million, few, forwarder = headgate(MILLION), headgate(FEW), Forwarder(MILLION)
     table = Table(f"{path.name}, the largest gap at the far end while the flows come in for the first time, {SET_UP_RATE} "
-                  "packets/s:", million.name, [Metric("gap", "largest gap ms", 2), Metric("arrived", "arrived %", 2),
-                                 Metric("cpu", "CPU s/s", 2)], compared="gap")
+                  "packets/s:", million.name,
+                  [Metric("gap", "largest gap ms", 2), Metric("arrived", "arrived %", 2), Metric("cpu", "CPU s/s", 2)],
+                  compared="gap")
     for side, flows in effort.turns([(million, MILLION), (few, FEW), (forwarder, MILLION)]):
         table.add(side.name, largest_gap(path, side, flows))
     figure.show(table)
