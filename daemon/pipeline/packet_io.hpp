@@ -1,9 +1,8 @@
-// The two ends of a shape's pipeline, as the threads see them. One virtual call per batch, never per packet.
+// The two ends of a shape's pipeline, as a worker sees them. One virtual call per batch, never per packet.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 
 #include "headgate/clock.hpp"
@@ -24,25 +23,23 @@ class PacketSource {
  public:
   virtual ~PacketSource() = default;
 
-  // Capture loop. Fills `out` with frames that have arrived, oldest first; 0 when there are none. Never
-  // blocks.
+  // The worker that reads. Fills `out` with frames that have arrived, oldest first; 0 when there are none. Never blocks.
+  // Throws std::system_error when the source is gone for good; a device that is down is not an error.
   virtual std::size_t receive(std::span<CapturedFrame> out) = 0;
-
-  // Capture loop. Blocks until a frame has arrived, interrupt() is called, or `timeout` is over (none: no
-  // limit). Throws std::system_error when the source is gone for good; a device that is down is not an error.
-  virtual void wait(std::optional<Duration> timeout) = 0;
-
-  // Any thread. Makes the present or next wait() return.
-  virtual void interrupt() = 0;
 
   // Any thread. A frame has arrived that receive() has not given yet.
   virtual bool waiting() const = 0;
 
-  // Drain threads. Where there is one, slots return in the order in which receive() gave them.
+  // Any worker of the shape. Where there is one, slots return in the order in which receive() gave them.
   virtual void give_back(std::span<const std::uint32_t> slots) = 0;
 
   // Number of slots: the most frames that can be out at once.
   virtual std::size_t slots() const = 0;
+
+  // For a waiter: readable when a frame may have arrived. -1: nothing to wait at.
+  virtual int descriptor() const { return -1; }
+  // The worker that reads: the descriptor has an error, which receive() is to judge.
+  virtual void note_error() {}
 };
 
 // A frame to send, gathered from parts.
@@ -54,18 +51,22 @@ class PacketSink {
  public:
   virtual ~PacketSink() = default;
 
-  // Drain thread. Tries to send the frames in order. Sets sent[i] for each; false means it was given up after
-  // the bounded retry. Never throws for a device that is down or gone: its frames are simply not sent.
+  // The worker. Tries to send the frames in order, each once. Sets sent[i] for each; false: the kernel refused it. Never
+  // waits, never throws for a device that is down or gone: its frames are simply not sent.
   virtual void send(std::span<const OutgoingFrame> frames, std::span<bool> sent) = 0;
 };
 
-// The dead-man switch as the capture loop sees it (see linux/traffic_divert.hpp).
+// The dead-man switch as a worker sees it (see linux/traffic_divert.hpp).
 class DeadManSwitch {
  public:
   virtual ~DeadManSwitch() = default;
-  // Capture loop: "packets are being read". While this is not called for 500 ms with packets waiting, the
-  // kernel lets packets pass unshaped.
+  // "Packets are being read". While this is not called for 500 ms with packets waiting, the kernel lets packets pass
+  // unshaped.
   virtual void reset(Instant now) = 0;
+  // How long diverted packets have been unread; zero: none are.
+  virtual Duration unread_for(Instant now) const = 0;
+  // Packets have passed unshaped since the last reset.
+  virtual bool has_let_pass() const = 0;
 };
 
 }  // namespace headgate

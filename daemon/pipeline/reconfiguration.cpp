@@ -5,46 +5,38 @@
 #include <new>
 #include <utility>
 
-#include "pipeline/drain_choice.hpp"
+#include "pipeline/part_of_flow.hpp"
 
 namespace headgate {
 
-Reconfiguration::Reconfiguration(std::shared_ptr<const Classifier> classifier,
-                                 std::vector<Waiter*> drain_waiters)
-    : classifier_(std::move(classifier)),
-      drain_waiters_(std::move(drain_waiters)),
-      moving_(drain_waiters_.size()) {}
+Reconfiguration::Reconfiguration(std::shared_ptr<const Classifier> classifier, std::vector<Part> parts)
+    : classifier_(std::move(classifier)), parts_(std::move(parts)), moving_(parts_.size()) {}
 
-// Once a thread has ended the last step, nothing here may be left for it to read: the last one keeps the promise, and
+// Once a worker has ended the last step, nothing here may be left for it to read: the last one keeps the promise, and
 // whoever waits for that may destroy this.
 void Reconfiguration::end(Step step) {
-  const std::size_t all = drains();
+  const std::size_t all = parts();
   auto& ended = ended_[static_cast<std::size_t>(step)];
   if (ended.fetch_add(1, std::memory_order_acq_rel) + 1 < all) return;
   if (step != Step::take_in) return wake_all();
-  if (error_) {
-    done_.set_exception(error_);
-  } else {
-    done_.set_value();
-  }
+  done_.set_value();
 }
 
 bool Reconfiguration::all_ended(Step step) const {
-  return ended_[static_cast<std::size_t>(step)].load(std::memory_order_acquire) == drains();
+  return ended_[static_cast<std::size_t>(step)].load(std::memory_order_acquire) == parts();
 }
 
 void Reconfiguration::wake_all() {
-  for (Waiter* waiter : drain_waiters_) {
-    if (waiter != nullptr) waiter->wake();
-  }
+  for (const Part& part : parts_)
+    if (part.waiter != nullptr) part.waiter->wake();
 }
 
-bool Reconfiguration::put_in_force(std::size_t drain, Shaper& shaper, Instant now) {
-  std::vector<MovingPackets> leaving(drains());
+void Reconfiguration::put_in_force(std::size_t part, Shaper& shaper, Instant now) {
+  std::vector<MovingPackets> leaving(parts());
   const auto classify = [this](ArrivingPacket& packet) { classifier_->classify(packet); };
-  const auto leaves = [&](const ArrivingPacket& packet) {
-    const std::size_t other = drain_of(packet.flow_hash, drains());
-    if (other == drain) return false;
+  const auto goes_elsewhere = [&](const ArrivingPacket& packet) {
+    const std::size_t other = part_of_flow(packet.flow_hash, parts());
+    if (other == part) return false;
     try {
       const std::byte* start = packet.frame.data() - packet.prefix_bytes;
       leaving[other].push_back({packet, {start, packet.frame.data() + packet.frame.size()}});
@@ -53,34 +45,29 @@ bool Reconfiguration::put_in_force(std::size_t drain, Shaper& shaper, Instant no
     }
     return true;
   };
-  std::exception_ptr error;
-  try {
-    shaper.reconfigure(classifier_->classes(), classify, now,
-                       drains() > 1 ? Shaper::Leaves(leaves) : Shaper::Leaves());
-  } catch (...) {
-    error = std::current_exception();
+  if (parts() > 1) {
+    shaper.reconfigure(*parts_[part].change, classify, now, goes_elsewhere);
+  } else {
+    shaper.reconfigure(*parts_[part].change, classify, now);
   }
   const std::lock_guard lock(mutex_);
-  if (error) error_ = error;
-  for (std::size_t other = 0; other < drains(); ++other) {
+  for (std::size_t other = 0; other < parts(); ++other) {
     std::move(leaving[other].begin(), leaving[other].end(), std::back_inserter(moving_[other]));
   }
-  return !error;
 }
 
 void Reconfiguration::run(const std::vector<Shaper*>& shapers, Instant now) {
   for (std::size_t i = 0; i < shapers.size(); ++i) put_in_force(i, *shapers[i], now);
   for (std::size_t i = 0; i < shapers.size(); ++i) take_in(i, *shapers[i], now);
-  if (error_) std::rethrow_exception(error_);
 }
 
-void Reconfiguration::take_in(std::size_t drain, Shaper& shaper, Instant now) {
+void Reconfiguration::take_in(std::size_t part, Shaper& shaper, Instant now) {
   MovingPackets packets;
   {
     const std::lock_guard lock(mutex_);
-    packets.swap(moving_[drain]);
+    packets.swap(moving_[part]);
   }
-  // Those of one flow come from one thread and are in order.
+  // Those of one flow come from one worker and are in order.
   std::stable_sort(packets.begin(), packets.end(), [](const MovingPacket& left, const MovingPacket& right) {
     return left.packet.arrival < right.packet.arrival;
   });

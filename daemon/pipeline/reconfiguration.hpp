@@ -1,20 +1,21 @@
-// New classes on their way through all threads of a shape.
+// New classes on their way through all workers of a shape.
 //
-// A capture loop classifies by them from the next frame on and says so in each of its hand-off rings. A drain thread
-// that meets the entry in one ring reads no further from it until it has met it in all. Then, in three steps that no drain
-// thread begins before all have ended the one before:
+// Each worker that learns of them reads no more for the shape, and says so in its hand-off ring to each of the others. It
+// takes what the others hand it until it has met their word, too. Then, in three steps that no worker begins before all
+// have ended the one before:
 //   1. it stands: every packet that was classified by the old classes is in some shaper or sent;
-//   2. it puts the new classes in force. What waits and now belongs to another drain thread is laid out for that one,
-//      what is not shaped any more is sent;
+//   2. it puts the new classes in force. What waits and now belongs to another worker is laid out for that one, what is
+//      not shaped any more is sent;
 //   3. it takes in what the others laid out for it, and reads on.
-// So a flow stays in order and in one bucket, whichever thread it belongs to by the new classes. Packets that are due are
-// sent meanwhile. With one drain thread all of it is one step.
+// So a flow stays in order and in one bucket, whichever worker it belongs to by the new classes. Packets that are due are
+// sent meanwhile. With one worker all of it is one step.
+//
+// Everything that may fail has happened when it is made: once handed to the workers it is in force, however late.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <exception>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -30,26 +31,30 @@ namespace headgate {
 
 class Reconfiguration {
  public:
-  // `drain_waiters`: of every drain thread. They, and this, must live until the promise is kept.
-  explicit Reconfiguration(std::shared_ptr<const Classifier> classifier,
-                           std::vector<Waiter*> drain_waiters = {nullptr});
+  // A worker's part in it. `waiter`: to wake it; null: nobody waits.
+  struct Part {
+    std::unique_ptr<Shaper::Change> change;
+    Waiter* waiter = nullptr;
+  };
+  // Waiters, and this, must live until the promise is kept.
+  Reconfiguration(std::shared_ptr<const Classifier> classifier, std::vector<Part> parts);
 
   const std::shared_ptr<const Classifier>& classifier() const { return classifier_; }
 
-  // Kept when all drain threads have ended; holds the exception when memory ran out.
+  // Kept when all workers have ended.
   std::future<void> done() { return done_.get_future(); }
 
-  // The steps; each is ended once by each drain thread, which is woken when all have. After the last one the drain
-  // thread must not touch this any more.
+  // The steps; each is ended once by each worker, which is woken when all have. After the last one the worker must not
+  // touch this any more.
   enum class Step : std::uint8_t { stand, put_in_force, take_in };
   void end(Step step);
   bool all_ended(Step step) const;
 
-  // Drain thread `drain`, in the steps of these names. False: it could not, and goes on with the old classes.
-  bool put_in_force(std::size_t drain, Shaper& shaper, Instant now);
-  void take_in(std::size_t drain, Shaper& shaper, Instant now);
+  // Worker `part`, in the steps of these names.
+  void put_in_force(std::size_t part, Shaper& shaper, Instant now);
+  void take_in(std::size_t part, Shaper& shaper, Instant now);
 
-  // All of it in this thread, while no drain thread runs. Throws when memory runs out.
+  // All of it in this thread, while nobody reads for the shape.
   void run(const std::vector<Shaper*>& shapers, Instant now);
 
  private:
@@ -59,16 +64,15 @@ class Reconfiguration {
   };
   using MovingPackets = std::vector<MovingPacket>;
 
-  std::size_t drains() const { return drain_waiters_.size(); }
+  std::size_t parts() const { return parts_.size(); }
   void wake_all();
 
   const std::shared_ptr<const Classifier> classifier_;
-  const std::vector<Waiter*> drain_waiters_;
+  const std::vector<Part> parts_;
   std::promise<void> done_;
-  std::array<std::atomic<std::size_t>, 3> ended_{};  // by step: drain threads
+  std::array<std::atomic<std::size_t>, 3> ended_{};  // by step: workers
   std::mutex mutex_;                                 // what follows
-  std::vector<MovingPackets> moving_;                // by the drain thread that they go to
-  std::exception_ptr error_;
+  std::vector<MovingPackets> moving_;                // by the worker that they go to
 };
 
 }  // namespace headgate

@@ -1,9 +1,10 @@
-// How the drain thread sleeps. One thread waits; any thread wakes it.
+// How a worker sleeps. Its thread waits; any thread wakes it.
 #pragma once
 
 #include <optional>
 
 #include "headgate/clock.hpp"
+#include "pipeline/packet_io.hpp"
 
 namespace headgate {
 
@@ -11,23 +12,30 @@ class Waiter {
  public:
   virtual ~Waiter() = default;
 
-  // Drain thread, before it looks for work the last time: from here on wake() is not lost.
+  // The worker: whose arriving frames end a wait.
+  virtual void add(PacketSource& source) = 0;
+  virtual void remove(PacketSource& source) = 0;
+
+  // The worker, before it looks for work the last time: from here on wake() is not lost.
   virtual void prepare() = 0;
-  // Drain thread. Sleeps until `deadline` (none: no limit) or until a wake() since prepare().
-  virtual void wait(std::optional<Instant> deadline) = 0;
-  // Drain thread: does not sleep after all.
+  // The worker. Sleeps until `deadline` (none: no limit), until frames have arrived, or until a wake() since prepare().
+  // `busy`: much has just arrived. Then it looks again after kNap, which costs less than being woken by each packet.
+  virtual void wait(std::optional<Instant> deadline, bool busy) = 0;
+  // The worker: does not sleep after all.
   virtual void cancel() = 0;
 
-  // Drain thread: the time for which it has had a processor since some moment. Always the same where that is not known.
+  // The worker: the time for which it has had a processor since some moment. Always the same where that is not known.
   virtual Duration processor_time() const { return Duration::zero(); }
 
-  // Any thread. A system call only when the drain thread sleeps or is about to.
+  // Any thread. A system call only when the worker sleeps or is about to.
   virtual void wake() = 0;
 
-  // Any thread. As wake(), but may leave a drain thread asleep that wakes by itself within kSoon: what it is to find then
+  // Any thread. As wake(), but may leave a worker asleep that wakes by itself within kSoon: what it is to find then
   // can wait as long, and being woken twice costs much more than being woken once; and where each wake-up comes from the
   // same timer, each is late by about the same, and the departures stay even.
   virtual void wake_soon() { wake(); }
+
+  static constexpr Duration kNap = std::chrono::microseconds(50);
   static constexpr Duration kSoon = std::chrono::microseconds(100);
 };
 

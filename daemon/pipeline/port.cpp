@@ -1,0 +1,296 @@
+#include "pipeline/port.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "pipeline/part_of_flow.hpp"
+#include "pipeline/wire_charge.hpp"
+
+namespace headgate {
+
+Port::Port(PortOptions options, Clock& clock)
+    : source_(options.source),
+      sink_(options.sink),
+      shaper_(options.shaper),
+      taps_(options.taps),
+      watch_(options.watch),
+      clock_(clock),
+      classifier_(std::move(options.classifier)),
+      part_(options.part),
+      inputs_(options.peers.size()),
+      outputs_(options.peers.size()) {
+  for (std::size_t i = 0; i < options.peers.size(); ++i) {
+    const std::optional<PortPeer>& peer = options.peers[i];
+    inputs_[i].source = peer ? &peer->source : &source_;
+    inputs_[i].slots.reserve(OutgoingBatch::kMostSlots);
+    if (!peer) continue;
+    inputs_[i].from = &peer->from;
+    outputs_[i] = {.to = &peer->to, .waiter = &peer->waiter};
+  }
+  observe(!taps_.empty());
+}
+
+std::size_t Port::read(std::size_t most, OutgoingBatch& outgoing) {
+  if (!reads()) return 0;
+  const std::size_t limit = std::min(most, room());
+  blocked_ = limit == 0;
+  const std::size_t count = receive(limit);
+  if (!reads()) return count;
+  const bool all = count < limit;  // the source has nothing more
+  if (count > 0 || clearing_) {
+    const Instant now = clock_.now();
+    clearing_ = watch_.must_clear(part_, now);
+    late_ = late_ || watch_.unread_for(now) > kMaxCatchUp;
+    if (clearing_) {
+      clear(count, all);
+    } else {
+      take(count, outgoing);
+      if (count < kBusyFrames || !watch_.may_reset_later(part_, now))
+        reset_withheld_ = !watch_.reset(part_, now, clock_);
+    }
+  } else if (reset_withheld_) {
+    reset_withheld_ = !watch_.reset(part_, clock_.now(), clock_);
+  }
+  if (all && !blocked_) late_ = false;
+  if (ending_ && all && !blocked_) end_reading();
+  return count;
+}
+
+std::size_t Port::receive(std::size_t limit) {
+  try {
+    return source_.receive(std::span(frames_).first(limit));
+  } catch (...) {
+    end_reading(std::current_exception());
+    return 0;
+  }
+}
+
+// Of several parts, those that the frames of one batch go to. All may go to the same.
+std::size_t Port::room() const {
+  std::size_t least = kBatch + kReservedEntries;
+  for (const Output& output : outputs_)
+    if (output.to != nullptr) least = std::min(least, output.to->room(least));
+  return least - std::min(least, kReservedEntries);
+}
+
+void Port::take(std::size_t count, OutgoingBatch& outgoing) {
+  const Instant now = clock_.now();
+  if (observed_) taps_.set_time(now);
+  for (const CapturedFrame& captured : std::span(frames_).first(count)) {
+    const ArrivingPacket packet = describe(captured, now);
+    const bool clipped = captured.frame.size() < captured.wire_length;
+    const bool unshaped = classifier_->unshaped(packet.class_index);
+    const std::size_t part = unshaped || clipped ? part_ : part_of_flow(packet.flow_hash, outputs_.size());
+    if (part != part_) {
+      hand_over(packet, captured.slot);
+      continue;
+    }
+    own().slots.push_back(captured.slot);
+    if (clipped) {
+      drop(packet, DropReason::clipped, true);
+      continue;
+    }
+    if (observed_) taps_.received(packet, false);
+    if (unshaped) {
+      outgoing.add_unshaped(*this, packet);
+    } else {
+      arriving_[arriving_count_++] = packet;
+    }
+  }
+  admit(now);
+  publish();
+}
+
+ArrivingPacket Port::describe(const CapturedFrame& captured, Instant now) const {
+  const Count charge = wire_charge(captured);
+  ArrivingPacket packet{.frame = captured.frame,
+                        .arrival = now,
+                        .charged_bytes = static_cast<std::uint32_t>(charge.bytes),
+                        .charged_packets = static_cast<std::uint16_t>(charge.packets),
+                        .vlan_tpid = captured.vlan_tpid,
+                        .vlan_tci = captured.vlan_tci,
+                        .prefix_bytes = captured.prefix_bytes,
+                        .late = late_};
+  classifier_->classify(packet);
+  return packet;
+}
+
+void Port::admit(Instant now) {
+  if (arriving_count_ > 0) shaper_.admit({arriving_.data(), arriving_count_}, now, Shaper::Frames::lent);
+  arriving_count_ = 0;
+}
+
+// Younger packets have passed what stands in the source, and what waits in the shaper.
+void Port::clear(std::size_t count, bool all) {
+  const Instant now = clock_.now();
+  if (observed_) taps_.set_time(now);
+  shaper_.drop_all(DropReason::overtaken);
+  for (const CapturedFrame& captured : std::span(frames_).first(count)) {
+    own().slots.push_back(captured.slot);
+    drop(describe(captured, now), DropReason::overtaken, captured.frame.size() < captured.wire_length);
+  }
+  if (!all) return;
+  watch_.cleared(part_, clock_);
+  clearing_ = false;
+}
+
+// A packet that is not admitted.
+void Port::drop(const ArrivingPacket& packet, DropReason reason, bool clipped) {
+  shaper_.count_dropped(packet.class_index, {packet.charged_packets, packet.charged_bytes}, reason);
+  if (!observed_) return;
+  taps_.set_time(clock_.now());
+  taps_.received(packet, clipped);
+  if (clipped) return taps_.clipped(packet);
+  taps_.dropped(packet, reason);
+}
+
+void Port::hand_over(const ArrivingPacket& packet, std::uint32_t slot) {
+  Output& output = outputs_[part_of_flow(packet.flow_hash, outputs_.size())];
+  HandOffEntry* entry = output.to->stage();
+  if (entry == nullptr) std::terminate();  // room() said otherwise
+  *entry = {.packet = packet, .slot = slot};
+  output.staged = true;
+}
+
+void Port::tell_peers(HandOffEntry::Kind kind) {
+  for (Output& output : outputs_) {
+    if (output.to == nullptr) continue;
+    HandOffEntry* entry = output.to->stage();
+    if (entry == nullptr) std::terminate();  // kReservedEntries are for these
+    *entry = {.kind = kind};
+    output.to->publish();
+    output.waiter->wake();
+  }
+}
+
+void Port::publish() {
+  for (Output& output : outputs_) {
+    if (!std::exchange(output.staged, false)) continue;
+    output.to->publish();
+    output.waiter->wake_soon();
+  }
+}
+
+std::size_t Port::take_hand_overs(std::size_t most) {
+  std::size_t taken = 0;
+  if (observed_) taps_.set_time(clock_.now());
+  for (Input& input : inputs_) {
+    if (input.from == nullptr || input.stands || input.ended) continue;
+    const std::span<HandOffEntry> entries = input.from->peek(most - taken);
+    std::size_t done = 0;
+    for (const HandOffEntry& entry : entries) {
+      ++done;
+      if (entry.kind != HandOffEntry::Kind::packet) {
+        // What was classified before this entry is admitted before it takes effect.
+        (entry.kind == HandOffEntry::Kind::end ? input.ended : input.stands) = true;
+        break;
+      }
+      input.slots.push_back(entry.slot);
+      if (clearing_) {
+        drop(entry.packet, DropReason::overtaken, false);
+        continue;
+      }
+      if (observed_) taps_.received(entry.packet, false);
+      arriving_[arriving_count_++] = entry.packet;
+    }
+    input.from->consume(done);
+    taken += done;
+  }
+  if (arriving_count_ > 0) admit(clock_.now());
+  return taken;
+}
+
+bool Port::has_hand_overs() const {
+  return std::any_of(inputs_.begin(), inputs_.end(), [](const Input& input) {
+    return input.from != nullptr && !input.stands && !input.ended && !input.from->empty();
+  });
+}
+
+void Port::give_back_slots() {
+  for (Input& input : inputs_) {
+    if (!input.slots.empty()) input.source->give_back(input.slots);
+    input.slots.clear();
+  }
+}
+
+std::size_t Port::slots_out() const {
+  std::size_t sum = 0;
+  for (const Input& input : inputs_) sum += input.slots.size();
+  return sum;
+}
+
+void Port::look_at_switch() {
+  const Instant now = clock_.now();
+  if (source_.waiting() || clearing_) return;
+  clearing_ = watch_.must_clear(part_, now);
+  if (clearing_) return clear(0, true);
+  reset_withheld_ = !watch_.reset(part_, now, clock_);
+}
+
+void Port::end_reading(std::exception_ptr failure) {
+  own().ended = true;
+  late_ = false;
+  tell_peers(HandOffEntry::Kind::end);
+  if (!failure) return;
+  failure_ = std::move(failure);
+  failed_.store(true, std::memory_order_release);
+}
+
+bool Port::ended() const {
+  return std::all_of(inputs_.begin(), inputs_.end(),
+                     [](const Input& input) { return input.ended && input.slots.empty(); });
+}
+
+void Port::observe(bool on) {
+  observed_ = on;
+  shaper_.observe_drops(on ? &taps_ : nullptr);
+}
+
+void Port::begin(Reconfiguration& reconfiguration) {
+  reconfiguration_ = &reconfiguration;
+  own().stands = true;
+  if (!own().ended) tell_peers(HandOffEntry::Kind::reconfiguration);
+}
+
+// From a part that has ended nothing more comes.
+bool Port::every_input_stands() const {
+  return std::all_of(inputs_.begin(), inputs_.end(),
+                     [](const Input& input) { return input.stands || input.ended; });
+}
+
+bool Port::can_go_on() const {
+  if (reconfiguration_ == nullptr) return false;
+  return waits_for_ ? reconfiguration_->all_ended(*waits_for_) : every_input_stands();
+}
+
+void Port::go_on(const std::function<void()>& send_due) {
+  using Step = Reconfiguration::Step;
+  if (!can_go_on()) return;
+  Reconfiguration& reconfiguration = *reconfiguration_;
+  const auto end = [&](Step step) {
+    waits_for_ = step;
+    reconfiguration.end(step);
+  };
+  if (!waits_for_) end(Step::stand);
+  if (waits_for_ == Step::stand && reconfiguration.all_ended(Step::stand)) {
+    put_in_force(reconfiguration);
+    // What is not shaped any more is due: other workers may be sending what comes behind it.
+    if (inputs_.size() > 1) send_due();
+    end(Step::put_in_force);
+  }
+  if (waits_for_ == Step::put_in_force && reconfiguration.all_ended(Step::put_in_force)) {
+    reconfiguration.take_in(part_, shaper_, clock_.now());
+    for (Input& input : inputs_) input.stands = false;
+    waits_for_.reset();
+    reconfiguration_ = nullptr;
+    reconfiguration.end(Step::take_in);
+  }
+}
+
+void Port::put_in_force(Reconfiguration& reconfiguration) {
+  if (observed_) taps_.reconfigure(reconfiguration.classifier()->classes());
+  reconfiguration.put_in_force(part_, shaper_, clock_.now());
+  classifier_ = reconfiguration.classifier();
+}
+
+}  // namespace headgate

@@ -1,0 +1,160 @@
+// A shape at one of its workers: what it reads there, and where it sends.
+//
+// Reads frames, classifies them, and admits each to the shaper of the part that its flow belongs to: its own at once,
+// another's through a hand-off ring. It owns no packet: a frame stays in its capture slot until the worker that has it
+// gives the slot back. A frame that is not shaped leaves by the part that read it, so what comes by one source leaves in
+// order.
+//
+// A shape has as many parts as it has workers. Its shapers outlive its ports: a port goes when the interface changes, and
+// another takes its place.
+//
+// The worker's thread, but for what says otherwise.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/classifier.hpp"
+#include "core/shaper.hpp"
+#include "headgate/clock.hpp"
+#include "pipeline/hand_off.hpp"
+#include "pipeline/outgoing_batch.hpp"
+#include "pipeline/packet_io.hpp"
+#include "pipeline/packet_taps.hpp"
+#include "pipeline/reconfiguration.hpp"
+#include "pipeline/shape_watch.hpp"
+#include "pipeline/waiter.hpp"
+
+namespace headgate {
+
+// Another part of the same shape.
+struct PortPeer {
+  HandOff& to;
+  HandOff& from;
+  PacketSource& source;  // where the frames stand that it hands over
+  Waiter& waiter;        // of its worker
+};
+
+struct PortOptions {
+  PacketSource& source;
+  PacketSink& sink;
+  Shaper& shaper;
+  PacketTaps& taps;
+  ShapeWatch& watch;
+  std::shared_ptr<const Classifier> classifier;
+  std::size_t part = 0;
+  std::vector<std::optional<PortPeer>> peers = std::vector<std::optional<PortPeer>>(1);  // by part; none: this one
+};
+
+class Port {
+ public:
+  Port(PortOptions options, Clock& clock);
+
+  // Reads at most `most` frames and takes at most `most` hand-overs. What is not shaped goes to `outgoing`. Returns how
+  // many frames and hand-overs there were. Clears instead, where the shape's watch says so.
+  std::size_t read(std::size_t most, OutgoingBatch& outgoing);
+  std::size_t take_hand_overs(std::size_t most);
+  bool has_hand_overs() const;
+  // A reset of the dead-man switch was refused: the port must look again though no frame may come.
+  bool must_look_again() const { return reset_withheld_ || clearing_; }
+  // A hand-off ring was full at the last look.
+  bool blocked() const { return blocked_; }
+
+  // Nothing may refer to a frame any more.
+  void give_back_slots();
+  std::size_t slots_out() const;
+
+  // Resets the dead-man switch although nothing was read: what was diverted last is lost.
+  void look_at_switch();
+
+  // One at a time; see there. go_on() takes the steps that can be taken; no slot may be out then. `send_due`: sends all that
+  // is due.
+  void begin(Reconfiguration& reconfiguration);
+  bool can_go_on() const;
+  void go_on(const std::function<void()>& send_due);
+
+  // Reads what is left in the source, hands it over, and then reads no more.
+  void begin_end() { ending_ = true; }
+  // Nothing more comes from its source or its peers, and no slot is out.
+  bool ended() const;
+  // What the source threw; null: nothing. Any thread once failed().
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  std::exception_ptr failure() const { return failure_; }
+
+  void observe(bool on);  // the taps want to see its packets
+  PacketTaps* taps() const { return observed_ ? &taps_ : nullptr; }
+  Shaper& shaper() { return shaper_; }
+  PacketSink& sink() { return sink_; }
+  PacketSource& source() { return source_; }
+
+  // Room that packets leave in each hand-off ring for what must always get through.
+  static constexpr std::size_t kReservedEntries = 16;
+  static constexpr std::size_t kBatch = OutgoingBatch::kBatch;
+  // Frames in one reading from which on a worker is busy.
+  static constexpr std::size_t kBusyFrames = 8;
+
+ private:
+  struct Input {
+    HandOff* from = nullptr;  // null: the port's own source
+    PacketSource* source = nullptr;
+    std::vector<std::uint32_t> slots;  // to give back
+    bool stands = false;               // nothing is taken from it: the reconfiguration was met there
+    bool ended = false;
+  };
+  struct Output {
+    HandOff* to = nullptr;  // null: this part
+    Waiter* waiter = nullptr;
+    bool staged = false;  // something of the present batch
+  };
+
+  bool reads() const { return reconfiguration_ == nullptr && !own().ended; }
+  Input& own() { return inputs_[part_]; }
+  const Input& own() const { return inputs_[part_]; }
+  std::size_t room() const;
+  std::size_t receive(std::size_t limit);
+  void take(std::size_t count, OutgoingBatch& outgoing);
+  ArrivingPacket describe(const CapturedFrame& captured, Instant now) const;
+  void clear(std::size_t count, bool all);
+  void drop(const ArrivingPacket& packet, DropReason reason, bool clipped);
+  void hand_over(const ArrivingPacket& packet, std::uint32_t slot);
+  void tell_peers(HandOffEntry::Kind kind);
+  void publish();
+  void admit(Instant now);
+  void end_reading(std::exception_ptr failure = nullptr);
+  bool every_input_stands() const;
+  void put_in_force(Reconfiguration& reconfiguration);
+
+  PacketSource& source_;
+  PacketSink& sink_;
+  Shaper& shaper_;
+  PacketTaps& taps_;
+  ShapeWatch& watch_;
+  Clock& clock_;
+  std::shared_ptr<const Classifier> classifier_;
+  const std::size_t part_;
+  std::vector<Input> inputs_;    // by part
+  std::vector<Output> outputs_;  // by part
+
+  bool observed_ = false;
+  bool ending_ = false;
+  bool late_ = false;  // what stands in the source has waited there for want of a processor
+  bool clearing_ = false;
+  bool reset_withheld_ = false;
+  bool blocked_ = false;
+  Reconfiguration* reconfiguration_ = nullptr;
+  std::optional<Reconfiguration::Step> waits_for_;  // the step that this part has ended and others may not have
+  std::exception_ptr failure_;
+  std::atomic<bool> failed_{false};
+
+  std::array<CapturedFrame, kBatch> frames_;
+  std::array<ArrivingPacket, kBatch> arriving_;
+  std::size_t arriving_count_ = 0;
+};
+
+}  // namespace headgate

@@ -1,0 +1,198 @@
+#include "pipeline/worker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace headgate {
+
+Worker::Worker(const ScheduleLimits& limits, MemorySource& memory, Waiter& waiter, Clock& clock)
+    : waiter_(waiter),
+      clock_(clock),
+      schedule_(limits, memory, clock.now()),
+      outgoing_(schedule_, clock) {}
+
+void Worker::run() {
+  stretch_since_ = clock_.now();
+  processor_time_ = waiter_.processor_time();
+  while (!stopping_.load(std::memory_order_acquire)) go_round();
+  give_back_slots();
+  {
+    const std::lock_guard lock(requests_mutex_);
+    runs_ = false;
+  }
+  run_requests();
+}
+
+void Worker::stop() {
+  stopping_.store(true, std::memory_order_release);
+  waiter_.wake();
+}
+
+// The worker's whole work.
+void Worker::go_round() {
+  if (has_requests_.load(std::memory_order_relaxed)) run_requests();
+  run_reconfigurations();
+  const std::size_t read_count = read();
+  const Instant now = clock_.now();
+  rest_at_times(now);
+  outgoing_.take_due(now);
+  const bool sends = !outgoing_.empty();
+  if (sends) send_due(now);
+  schedule_.grow_ahead();
+  const std::optional<Instant> next = schedule_.next_release();
+  give_back_slots(next);
+  publish(now, next);
+  if (read_count == 0 && !sends) sleep_until(next);
+}
+
+// One batch of frames and one of hand-overs, of all ports together.
+std::size_t Worker::read() {
+  std::size_t frames = 0;
+  std::size_t hand_overs = 0;
+  const std::size_t count = ports_.size();
+  std::size_t at = first_port_ < count ? first_port_ : 0;
+  for (std::size_t i = 0; i < count && frames < Port::kBatch; ++i) {
+    frames += ports_[at]->read(Port::kBatch - frames, outgoing_);
+    hand_overs += ports_[at]->take_hand_overs(Port::kBatch - std::min(Port::kBatch, hand_overs));
+    at = at + 1 == count ? 0 : at + 1;
+  }
+  first_port_ = at;
+  if (frames > 0) busy_ = frames >= Port::kBusyFrames;
+  return frames + hand_overs;
+}
+
+// Not when this thread was stopped since it took them: then younger packets may pass them, and the ports find out.
+void Worker::send_due(Instant now) {
+  if (clock_.now() - now > WorkerHealth::kPatience) return outgoing_.drop(DropReason::overtaken);
+  outgoing_.send();
+}
+
+void Worker::send_all_due() {
+  for (outgoing_.take_due(clock_.now()); !outgoing_.empty(); outgoing_.take_due(clock_.now())) outgoing_.send();
+}
+
+// A frame that leaves soon is not worth a copy; as long as there is room for the slots of the next batch.
+void Worker::give_back_slots(std::optional<Instant> next) {
+  std::size_t out = 0;
+  for (const Port* port : ports_) out += port->slots_out();
+  if (out == 0) return;
+  const bool soon = next && schedule_.lends() && *next - clock_.now() <= kLoan;
+  if (soon && out + 2 * Port::kBatch <= OutgoingBatch::kMostSlots) return;
+  give_back_slots();
+}
+
+void Worker::give_back_slots() {
+  schedule_.keep_lent();
+  for (Port* port : ports_) port->give_back_slots();
+}
+
+void Worker::run_reconfigurations() {
+  for (Port* port : ports_) {
+    if (!port->can_go_on()) continue;
+    give_back_slots();
+    port->go_on([this] { send_all_due(); });
+  }
+}
+
+void Worker::publish(Instant now, std::optional<Instant> next) {
+  health_.looked_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  health_.next_due.store(next ? next->time_since_epoch().count() : WorkerHealth::kNothingDue,
+                         std::memory_order_relaxed);
+}
+
+// prepare() comes before the last look for work, so that a hand-over or request in between is not slept through.
+void Worker::sleep_until(std::optional<Instant> next) {
+  waiter_.prepare();
+  if (has_work()) return waiter_.cancel();
+  bool busy = std::exchange(busy_, false);
+  for (const Port* port : ports_) {
+    busy = busy || port->blocked();
+    if (!port->must_look_again()) continue;
+    const Instant latest = clock_.now() + kLookAgain;
+    next = std::min(next.value_or(latest), latest);
+  }
+  waiter_.wait(next, busy);
+}
+
+bool Worker::has_work() const {
+  return stopping_.load(std::memory_order_seq_cst) || has_requests_.load(std::memory_order_seq_cst) ||
+         std::any_of(ports_.begin(), ports_.end(),
+                     [](const Port* port) { return port->has_hand_overs() || port->can_go_on(); });
+}
+
+void Worker::rest_at_times(Instant now) {
+  if (!real_time_ || now - stretch_since_ < kStretch) return;
+  const Duration taken = waiter_.processor_time() - processor_time_;
+  if (taken * 100 > (now - stretch_since_) * kMostPercent) clock_.sleep(kRest);
+  processor_time_ += taken;
+  stretch_since_ = clock_.now();
+}
+
+void Worker::add_port(Port& port) {
+  ports_.push_back(&port);
+  outgoing_.add_port(port);
+  waiter_.add(port.source());
+}
+
+void Worker::remove_port(Port& port) {
+  port.observe(false);
+  waiter_.remove(port.source());
+  outgoing_.remove_port(port);
+  std::erase(ports_, &port);
+}
+
+void Worker::send_rest(Port& port, Instant give_up) {
+  while (outgoing_.take_all(port) > 0) {
+    if (clock_.now() < give_up) {
+      outgoing_.send();
+    } else {
+      outgoing_.drop(DropReason::stop);
+    }
+  }
+}
+
+std::future<void> Worker::ask(Request request) {
+  PendingRequest pending{.request = std::move(request), .done = {}};
+  std::future<void> done = pending.done.get_future();
+  bool runs = false;
+  {
+    const std::lock_guard lock(requests_mutex_);
+    requests_.push_back(std::move(pending));
+    has_requests_.store(true, std::memory_order_seq_cst);
+    runs = runs_;
+  }
+  if (runs) {
+    waiter_.wake();
+  } else {
+    run_requests();
+  }
+  return done;
+}
+
+bool Worker::call(Request request, Duration patience) {
+  std::future<void> done = ask(std::move(request));
+  if (done.wait_for(patience) != std::future_status::ready) return false;
+  done.get();
+  return true;
+}
+
+void Worker::run_requests() {
+  std::vector<PendingRequest> requests;
+  {
+    const std::lock_guard lock(requests_mutex_);
+    requests.swap(requests_);
+    has_requests_.store(false, std::memory_order_relaxed);
+  }
+  if (requests.empty()) return;
+  give_back_slots();
+  for (PendingRequest& pending : requests) {
+    try {
+      pending.request(clock_.now());
+      pending.done.set_value();
+    } catch (...) {
+      pending.done.set_exception(std::current_exception());
+    }
+  }
+}
+
+}  // namespace headgate

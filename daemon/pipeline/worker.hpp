@@ -1,0 +1,106 @@
+// One thread for any number of shapes: it reads what has arrived, admits it, sends what is due, and sleeps until the next
+// packet is due or arrives, or until somebody asks for something.
+//
+// It alone owns its schedule, with the shapers in it, and its ports, so nothing on a packet's way takes a lock. It reads
+// before each batch that it sends: a second thread for that would have to be woken for every packet, too.
+//
+// run() on the worker's thread, everything else from any thread, unless it says otherwise.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "core/schedule.hpp"
+#include "headgate/clock.hpp"
+#include "pipeline/outgoing_batch.hpp"
+#include "pipeline/port.hpp"
+#include "pipeline/waiter.hpp"
+#include "pipeline/worker_health.hpp"
+
+namespace headgate {
+
+class Worker {
+ public:
+  Worker(const ScheduleLimits& limits, MemorySource& memory, Waiter& waiter, Clock& clock);
+
+  // Before run(): the thread has real-time priority, and rests for the sake of others.
+  void set_real_time() { real_time_ = true; }
+
+  // Before the thread that will run() is made: from here on requests wait for it.
+  void expect_run() { runs_ = true; }
+  // Until stop(). What is queued then stays in the shapers.
+  void run();
+  void stop();
+
+  // Runs `request` in the worker's thread between two batches, when no capture slot is out. `ask` does not wait for it;
+  // the future holds what it throws. `call` waits at most `patience`. False: it did not run in that time, and may still run
+  // later, so it must own what it touches. Before expect_run() and after run() it runs in the calling thread.
+  using Request = std::function<void(Instant now)>;
+  std::future<void> ask(Request request);
+  bool call(Request request, Duration patience);
+
+  // Within a request.
+  Schedule& schedule() { return schedule_; }
+  void add_port(Port& port);
+  void remove_port(Port& port);  // what is queued must not become due: suspend the shaper first
+  // Sends what the port's shaper has queued, regardless of rates; what is left at `give_up` is dropped (stop).
+  void send_rest(Port& port, Instant give_up);
+
+  const WorkerHealth& health() const { return health_; }
+  Waiter& waiter() { return waiter_; }
+
+ private:
+  // A real-time thread that has the processor for more than 95 % of a second is stopped by the kernel for the rest of it,
+  // for the ordinary threads' sake. It gives them the same share in small pieces: after a stretch of which it took more
+  // than so much.
+  static constexpr Duration kStretch = std::chrono::milliseconds(10);
+  static constexpr int kMostPercent = 94;
+  static constexpr Duration kRest = std::chrono::microseconds(650);
+  // Large frames stay in their capture slots for so long.
+  static constexpr Duration kLoan = std::chrono::microseconds(100);
+  // While a port must look again by itself, it does so this often.
+  static constexpr Duration kLookAgain = std::chrono::milliseconds(100);
+
+  struct PendingRequest {
+    Request request;
+    std::promise<void> done;
+  };
+
+  void go_round();
+  std::size_t read();
+  void send_due(Instant now);
+  void send_all_due();
+  void give_back_slots(std::optional<Instant> next);
+  void give_back_slots();
+  void run_requests();
+  void run_reconfigurations();
+  void sleep_until(std::optional<Instant> next);
+  bool has_work() const;
+  void rest_at_times(Instant now);
+  void publish(Instant now, std::optional<Instant> next);
+
+  Waiter& waiter_;
+  Clock& clock_;
+  Schedule schedule_;
+  OutgoingBatch outgoing_;
+  std::vector<Port*> ports_;
+  std::size_t first_port_ = 0;  // that the next round begins with
+  WorkerHealth health_;
+  bool real_time_ = false;
+  bool busy_ = false;  // the last round that read something read much
+  Instant stretch_since_{};
+  Duration processor_time_{};  // at its start
+
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> has_requests_{false};
+  std::mutex requests_mutex_;  // what follows
+  std::vector<PendingRequest> requests_;
+  bool runs_ = false;
+};
+
+}  // namespace headgate
