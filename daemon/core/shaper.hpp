@@ -1,13 +1,15 @@
 // The heart: one leaky bucket per flow, released at exact times.
 //
-// Role      pure computation over flow table, buckets, packet pool and timing wheel. No thread, no clock, no file
-//           descriptor, no allocation after construction and outside reconfigure().
-// Thread    one owner (the drain thread); not thread-safe.
-// Time      every call takes `now`; it must not go backwards between calls.
-// Full      a bucket at capacity drops the arriving packet (queue_full); no packet memory: one of the longest queues
-//           loses its last packets, or the arriving packet is dropped when its own queue is among them (pool_full), and
-//           a queue of one packet never pays for another; no flow record for a new key: the packet is dropped
-//           (flow_table_full), the flows that exist are unharmed.
+// Role      the flows of one shape at one worker: flow table, buckets, classes, counters. Its packets and their turns are
+//           in the worker's schedule (core/schedule.hpp), beside those of other shapes. Pure computation: no thread, no
+//           clock, no file descriptor.
+// Thread    constructor and prepare(): any. All else: the worker's, while in a schedule; not thread-safe.
+// Time      every call takes `now`; it must not go backwards between calls, nor between those of the schedule.
+// Full      a bucket at capacity drops the arriving packet (queue_full; starved when it was read too late); the shape's
+//           packet memory used up: one of its longest queues loses its last packets, or the arriving packet is dropped
+//           when its own queue is among them (pool_full), and a queue of one packet never pays for another; no flow
+//           record for a new key: the packet is dropped (flow_table_full), the flows that exist are unharmed. No shape
+//           pays for another.
 // Capacity  is judged at the instant a packet arrived, by the schedule: what its bucket has let go by then does not
 //           wait, and a packet that need not wait is never dropped for want of room. So drops depend on what arrives
 //           when, not on batches or wake-ups. The predicted wait is exact for one rate; with two rates at once it is
@@ -19,20 +21,21 @@
 //   3. Each departure conforms: no earlier than its ideal time, the generic cell rate algorithm's
 //      t = max(arrival, t_last + cost / rate), for the packet rate and the bit rate at once.
 //   4. A release that comes late does not move the ideal times of the packets behind it, as long as it is at most
-//      kMaxCatchUp late; beyond that the schedule of the bucket shifts to now - kMaxCatchUp.
+//      kMaxCatchUp late; beyond that the schedule of the bucket shifts to now - kMaxCatchUp, which is counted.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <memory_resource>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/delay_histogram.hpp"
 #include "core/drop_observer.hpp"
+#include "core/memory_area.hpp"
 #include "headgate/clock.hpp"
 #include "headgate/config.hpp"
 #include "headgate/packet.hpp"
@@ -40,65 +43,66 @@
 
 namespace headgate {
 
+class Schedule;
+struct ScheduleState;
+struct ShaperState;
+
 inline constexpr Duration kMaxCatchUp = std::chrono::milliseconds(10);
 
+// Which shape of a schedule; dense, and given anew once it is free.
+using ShapeNumber = std::uint16_t;
+inline constexpr ShapeNumber kNoShape = 0xffff;
+
 struct ShaperLimits {
-  DataSize memory{64 * 1024 * 1024};  // packet memory, all of it allocated by the constructor
+  DataSize memory{64 * 1024 * 1024};  // packets of this shape use at most so much
   std::uint32_t max_flows = 65'536;   // flow records
-  std::uint8_t frame_prefix =
-      0;  // bytes in front of each frame's memory that are kept and given back with it
+  std::uint8_t frame_prefix = 0;      // bytes in front of each frame that are kept with it
   Duration idle =
-      std::chrono::seconds(60);  // after so long without a packet, and at its full burst again, a flow may go
-  // Where the large tables come from, at construction alone; outlives the shaper. Pages of 2 MB pay: with many flows
-  // every packet touches memory that no translation cache holds.
-  std::pmr::memory_resource* table_memory = std::pmr::get_default_resource();
+      std::chrono::seconds(60);  // after so long without a packet, and at its full burst again, a flow
+                                 // may go
 };
 
 // A packet whose time has come, out of its queue and on its way.
 struct DuePacket {
-  std::uint32_t handle = 0;  // for complete()
+  std::uint32_t handle = 0;  // for complete_…()
   std::uint32_t length = 0;  // bytes of the frame as stored, prefix and tag included
   Instant ideal{};           // when its bucket meant it to leave
   ClassIndex class_index = kUnmatched;
+  ShapeNumber shape = kNoShape;
 };
 
 class Shaper {
  public:
-  Shaper(const ShaperLimits& limits, std::vector<ClassConfig> classes, Instant now);
+  // `memory` outlives it. Throws std::bad_alloc.
+  Shaper(const ShaperLimits& limits, std::vector<ClassConfig> classes, MemorySource& memory);
   ~Shaper();
   Shaper(const Shaper&) = delete;
   Shaper& operator=(const Shaper&) = delete;
 
-  // Queues each packet in its flow's bucket or drops it, and counts it. The frames are copied: their slots may be given
-  // back when this returns. Packets must belong to a shaped class (not kUnmatched, not a bypass class). A batch, so that
-  // the cache misses of many flows overlap.
-  void admit(std::span<const ArrivingPacket> packets, Instant now);
-
-  // As admit(), but large frames are copied only by keep_lent(), which must come before their slots are given back: what
-  // is completed until then is never copied.
-  void admit_lent(std::span<const ArrivingPacket> packets, Instant now);
-  void keep_lent();
-  bool lends() const;  // some frame that was admitted so is neither completed nor copied
-
-  // Takes out the packets due by `now`, in order of ideal time, at most out.size(). They count as queued until
-  // complete() says what became of them; every packet taken must be completed before the next release(), admit() or
-  // reconfigure().
-  std::size_t release(Instant now, std::span<DuePacket> out);
-
-  // The parts of a released packet's frame, in order, as many as needed (see kMaxFrameParts). Valid until complete().
-  std::size_t frame_parts(const DuePacket& packet, std::span<std::span<const std::byte>> parts) const;
-
+  // In its schedule; kNoShape while it is in none.
+  ShapeNumber number() const;
   std::size_t frame_prefix() const;  // ShaperLimits::frame_prefix
 
-  // Ends packets that release() or release_all() gave: sent, or dropped for `reason`. `now` ends their delay, too.
-  void complete_sent(std::span<const DuePacket> packets, Instant now);
-  void complete_dropped(std::span<const DuePacket> packets, DropReason reason);
+  // Copied: the frames' slots may be given back when admit() returns. Lent: not before Schedule::keep_lent(), which
+  // copies the large ones; what is completed until then is never copied.
+  enum class Frames : std::uint8_t { copied, lent };
 
-  // When the next packet is due: exact; in the past when packets are overdue. None: nothing is queued.
-  std::optional<Instant> next_release() const;
+  // Queues each packet in its flow's bucket or drops it, and counts it. Packets must belong to a shaped class (not
+  // kUnmatched, not a bypass class). A batch, so that the cache misses of many flows overlap. Not while suspended.
+  void admit(std::span<const ArrivingPacket> packets, Instant now, Frames frames = Frames::copied);
 
-  // For a stop: takes out what is queued regardless of rates, in order within each flow. complete() as usual.
+  // From suspend() to resume() nothing of this shape is due, and admit() must not be called. Its queues stay, and
+  // everything else works. What was due meanwhile is due at the `now` of resume(). Takes time in proportion to the flow
+  // records ever in use, and to what is scheduled of all shapes.
+  void suspend();
+  void resume(Instant now);
+
+  // For a stop: takes out what is queued of this shape regardless of rates, in order within each flow. To be completed
+  // as usual. Suspends the shape.
   std::size_t release_all(std::span<DuePacket> out);
+
+  // Drops all that is queued of this shape.
+  void drop_all(DropReason reason);
 
   // Packets that are sent without shaping: bypass classes and kUnmatched. Counts only.
   void count_unshaped(ClassIndex class_index, Count received, Count sent, Count send_failed);
@@ -109,27 +113,47 @@ class Shaper {
   // Shows each packet that the shaper drops by itself, before it is gone. Null: to nobody.
   void observe_drops(DropObserver* observer);
 
-  // Puts `classes` in force from the next packet on. A class is known by its name: where it stays, counters stay; where
-  // also its key (and bypass) stay, flows and queues stay and a new rate, burst or capacity holds from the next packet
-  // on. What waits in a class that is gone, or is keyed or bypassed anew, is classified by `classify` (frame with its
-  // tag as stored; fills class_index, key, flow_hash of the packet it is given) and admitted again in order of arrival,
-  // above capacity if need be; only for want of a flow record is one dropped. It counts as received by the class that
-  // takes it and no longer by the one it left. Packets that no shaped class takes any more are due at once: release them
-  // before others of their classes are sent. What the new rate does not touch is the packet whose turn is next: its time
-  // was set by the one before it.
-  // Strong: throws nothing but std::bad_alloc, and then nothing has changed. Takes time in proportion to the flow
-  // records ever in use when a class goes or is keyed anew.
+  // All that a reconfiguration allocates; after it, all that it leaves to be freed.
+  class Change {
+   public:
+    ~Change();
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
+
+   private:
+    friend class Shaper;
+    friend struct ShaperState;
+    Change();
+    struct Content;
+    std::unique_ptr<Content> content_;
+  };
+
+  // Any thread, also while the worker runs, but no reconfigure(): reads only what that writes. Throws std::bad_alloc.
+  // No other Change may be put in force between this and the reconfigure() that takes it.
+  std::unique_ptr<Change> prepare(std::vector<ClassConfig> classes) const;
+
+  // Puts the classes of `change` in force from the next packet on. A class is known by its name: where it stays, counters
+  // stay; where also its key (and bypass) stay, flows and queues stay and a new rate, burst or capacity holds from the
+  // next packet on. What waits in a class that is gone, or is keyed or bypassed anew, is classified by `classify` (frame
+  // with its tag as stored; fills class_index, key, flow_hash of the packet it is given; must not throw) and admitted
+  // again in order of arrival, above capacity if need be; it is dropped only for want of a flow record or, when the host
+  // has no more, of memory to queue it. It counts as received by the class that takes it and no longer by the one it left.
+  // Packets that no shaped class takes any more are due at once: release them before others of their classes are sent.
+  // What the new rate does not touch is the packet whose turn is next: its time was set by the one before it.
+  // Takes time in proportion to the flow records ever in use when a class goes or is keyed anew.
   using Reclassify = std::function<void(ArrivingPacket&)>;
   // Where several shapers share the flows of a shape: asked of each such packet that a shaped class takes, frame and
   // prefix as stored. True: it has been copied to go to the shaper that its flow belongs to, and is in no count of this
   // one any more. Must not throw.
-  using Leaves = std::function<bool(const ArrivingPacket&)>;
-  void reconfigure(std::vector<ClassConfig> classes, const Reclassify& classify, Instant now,
-                   const Leaves& leaves = {});
+  using GiveAway = std::function<bool(const ArrivingPacket&)>;
+  void reconfigure(Change& change, const Reclassify& classify, Instant now,
+                   const GiveAway& give_away = {}) noexcept;
 
-  // Takes in a packet that left another shaper: as one that reconfigure() admits again, but for want of packet memory it
-  // is treated as any arriving packet.
+  // Takes in a packet that another shaper gave away: as one that reconfigure() admits again, but for want of packet memory
+  // it is treated as any arriving packet.
   void readmit(const ArrivingPacket& packet, Instant now);
+
+  std::optional<ClassIndex> find_class(std::string_view name) const;
 
   // Also forgets some of the flows whose time is over, so that `flows` falls when no traffic drives admit().
   ShaperStatistics statistics(Instant now);
@@ -143,8 +167,8 @@ class Shaper {
                                            const std::function<void(const FlowStatistics&)>& visit) const;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  friend class Schedule;
+  std::unique_ptr<ShaperState> state_;
 };
 
 // Frames are stored in chunks; an Ethernet frame of 65 535 bytes and its virtio header need at most this many.

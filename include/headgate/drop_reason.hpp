@@ -9,18 +9,20 @@
 namespace headgate {
 
 enum class DropReason : std::uint8_t {
-  queue_full,       // its bucket was at capacity (packets, bytes or predicted wait)
-  pool_full,        // packet memory ran out and its queue was the longest
+  queue_full,  // its bucket was at capacity (packets, bytes or predicted wait)
+  pool_full,   // its shape's packet memory was used up and its queue was the longest, or the host had no more
   flow_table_full,  // a new flow, but every flow record was in use
   clipped,          // the capture slot was shorter than the frame; a clipped frame is never forwarded
   send_failed,      // the kernel refused it, also after the bounded retry
   stop,             // still queued when the time to send the rest at a stop was over
+  overtaken,        // younger packets had passed it while the dead-man switch was open
+  starved,          // it came while its worker had no processor, and its bucket was full when it was read
 };
 
-inline constexpr std::size_t kDropReasonCount = 6;
+inline constexpr std::size_t kDropReasonCount = 8;
 
 inline constexpr std::array<std::string_view, kDropReasonCount> kDropReasonNames = {
-    "queue_full", "pool_full", "flow_table_full", "clipped", "send_failed", "stop"};
+    "queue_full", "pool_full", "flow_table_full", "clipped", "send_failed", "stop", "overtaken", "starved"};
 
 constexpr std::string_view name_of(DropReason reason) {
   return kDropReasonNames[static_cast<std::size_t>(reason)];

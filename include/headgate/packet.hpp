@@ -6,6 +6,7 @@
 #include <span>
 
 #include "headgate/clock.hpp"
+#include "headgate/cost.hpp"
 #include "headgate/flow_key.hpp"
 
 namespace headgate {
@@ -27,6 +28,9 @@ struct ArrivingPacket {
   std::uint16_t vlan_tpid = 0;  // 0: no stripped tag; else the tag to put back after the MAC addresses
   std::uint16_t vlan_tci = 0;
   std::uint8_t prefix_bytes = 0;  // in front of frame.data(), to be sent with the frame
+  bool late = false;              // read more than the catch-up (kMaxCatchUp) after it may have come
+
+  Cost cost() const { return {charged_packets, charged_bytes}; }
 };
 
 }  // namespace headgate

@@ -10,6 +10,7 @@
 
 #include "headgate/clock.hpp"
 #include "headgate/config.hpp"
+#include "headgate/cost.hpp"
 #include "headgate/drop_reason.hpp"
 #include "headgate/flow_key.hpp"
 
@@ -27,6 +28,16 @@ struct Count {
   Count& operator-=(const Count& other) {
     packets -= other.packets;
     bytes -= other.bytes;
+    return *this;
+  }
+  Count& operator+=(const Cost& cost) {
+    packets += cost.packets;
+    bytes += cost.bytes;
+    return *this;
+  }
+  Count& operator-=(const Cost& cost) {
+    packets -= cost.packets;
+    bytes -= cost.bytes;
     return *this;
   }
   bool operator==(const Count&) const = default;
@@ -57,6 +68,19 @@ struct ClassStatistics {
   DelaySummary delay;
 };
 
+// How often a flow's schedule moved because a packet left later than can be caught up, and by how much in all.
+struct ScheduleShifts {
+  std::uint64_t times = 0;
+  Duration total{};
+
+  ScheduleShifts& operator+=(const ScheduleShifts& other) {
+    times += other.times;
+    total += other.total;
+    return *this;
+  }
+  bool operator==(const ScheduleShifts&) const = default;
+};
+
 // What Shaper knows of one shape; counts of classes that a reload removed stay in the shape's totals.
 struct ShaperStatistics {
   Count received;
@@ -64,6 +88,7 @@ struct ShaperStatistics {
   DropCounts dropped{};
   Count queued;
   Count unmatched;  // part of received and sent: packets that no class matched, sent unshaped
+  ScheduleShifts shifts;
   std::vector<ClassStatistics> classes;
 };
 

@@ -1,0 +1,14 @@
+// What a packet takes of a rate and of a queue.
+#pragma once
+
+#include <cstdint>
+
+namespace headgate {
+
+struct Cost {
+  std::uint64_t packets = 0;  // of a super-packet: its segments
+  std::uint64_t bytes = 0;
+  bool operator==(const Cost&) const = default;
+};
+
+}  // namespace headgate
