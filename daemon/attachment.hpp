@@ -1,18 +1,16 @@
-// What ties the shapers of a shape to its interface: the divert, and workers, each with a capture ring, a transmitter and
-// a thread that reads the one, drains its buckets and sends by the other. Of several each hands over to any, by the flow.
-// The shapers outlive it, with their queues and counters, so an attachment can be replaced when the interface changes.
+// What ties the shapers of a shape to its interface: the divert, and for each of the shape's workers a capture ring, a
+// transmitter and the port that the worker reads the one and sends by the other with. Of several each hands over to any,
+// by the flow. The shapers outlive it, with their queues and counters, so an attachment can be replaced when the interface
+// changes.
 //
-// Main thread, except what says otherwise. Construction makes everything but diverts no packet.
+// Main thread. Construction makes everything but diverts no packet.
 #pragma once
 
-#include <atomic>
-#include <exception>
 #include <functional>
 #include <future>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/classifier.hpp"
@@ -22,60 +20,66 @@
 #include "linux/packet_transmitter.hpp"
 #include "linux/timer_waiter.hpp"
 #include "linux/traffic_divert.hpp"
-#include "pipeline/capture_loop.hpp"
-#include "pipeline/drain_loop.hpp"
-#include "pipeline/pipeline_watch.hpp"
+#include "pipeline/port.hpp"
+#include "pipeline/reconfiguration.hpp"
+#include "pipeline/shape_watch.hpp"
+#include "worker_set.hpp"
 
 namespace headgate {
 
-// What the drain thread of one worker owns while it runs, and what outlives it.
-struct WorkerState {
-  WorkerState(const ShaperLimits& limits, std::vector<ClassConfig> classes, Instant now)
-      : shaper(limits, std::move(classes), now) {}
+// A shape at one of its workers: what outlives an attachment. The worker's thread owns shaper and taps; while there is no
+// attachment the shaper is suspended. Not to be moved.
+struct ShapePart {
+  ShapePart(WorkerThread& own_thread, Precision own_precision, const ShaperLimits& limits,
+            std::vector<ClassConfig> classes, MemorySource& memory);
+  ~ShapePart();  // what is queued is dropped (stop)
+  ShapePart(const ShapePart&) = delete;
+  ShapePart& operator=(const ShapePart&) = delete;
 
+  Worker& worker() { return thread.worker(); }
+  void set_precision(Precision next);
+
+  WorkerThread& thread;
+  Precision precision;
   PacketTaps taps;
   Shaper shaper;
 };
-using WorkerStates = std::vector<std::unique_ptr<WorkerState>>;
+using ShapeParts = std::vector<std::unique_ptr<ShapePart>>;
 
 class Attachment {
  public:
-  using Log = std::function<void(const std::string& line)>;  // called by any thread
+  using Log = std::function<void(const std::string& line)>;
 
-  // Throws a sentence for the administrator. There are as many workers as `states`, which belong to the drain threads
-  // from start() to stop().
+  // Throws a sentence for the administrator.
   Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
-             std::shared_ptr<const Classifier> classifier, const WorkerStates& states, Log log);
-  ~Attachment();  // as stop(Queued::keep)
+             std::shared_ptr<const Classifier> classifier, const ShapeParts& parts, Log log);
+  ~Attachment();  // as an end with Queued::keep
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
 
   void start();
 
-  // Opens the host; nothing is diverted from here on. The threads go on with what they have.
-  void detach() { divert_.detach(); }
-
-  // Inline: stop() leaves the wire between the two interfaces, for another attachment will follow.
+  // Inline: the end leaves the wire between the two interfaces, for another attachment will follow.
   void keep_wire() { divert_.keep_wire(); }
 
+  // The end, in two halves, so that many can end at the same time. Opens the host and takes over what was diverted
+  // already; then `send`: what is queued is sent, unpaced, until `give_up`, and the rest dropped (stop); `keep`: it stays.
   enum class Queued { send, keep };
-  // Detaches, takes over what was diverted already, ends all threads. `send`: what is queued is sent first, unpaced.
-  void stop(Queued queued);
+  void begin_end();
+  void end(Queued queued, Instant give_up);
 
-  // Returns when all threads classify and shape by the new classes. Throws when they do not take them.
-  void reconfigure(const ShapeConfig& shape, std::shared_ptr<const Classifier> classifier);
+  // Hands new classes to the workers: from here on they are in force, however late. `reconfiguration` must live until its
+  // promise is kept.
+  void reconfigure(const ShapeConfig& shape, Reconfiguration& reconfiguration);
 
-  // To be called about once a second. False: a thread has work and does not get on with it.
+  // To be called about once a second. False: a worker has something to do for this shape and does not get on with it.
   bool check_progress();
 
-  // Why a thread ended by itself, for it could not read any more; empty while all run.
+  // Why a source cannot be read any more; empty while all can.
   std::string capture_error() const;
 
-  // Runs `request` in the drain thread of a worker; see DrainLoop::call().
-  bool call(std::size_t worker, DrainLoop::Request request);
-
-  // Runs `change` in the drain thread of a worker, which shows the packets to whatever taps there are then. As call().
-  bool change_taps(std::size_t worker, std::function<void(PacketTaps& taps)> change);
+  // The worker's thread: shows the packets to the part's taps if it has any.
+  void observe_taps(std::size_t part) { ends_[part]->port->observe(!parts_[part]->taps.empty()); }
 
   bool diverting() const { return divert_.attached(); }
   const TrafficDivert& divert() const { return divert_; }
@@ -88,46 +92,38 @@ class Attachment {
   Lost lost();
 
  private:
-  struct Worker {
-    Worker(std::size_t own_number, WorkerState& own_state, std::unique_ptr<CaptureSource> own_source,
-           const PacketTransmitterOptions& options)
-        : number(own_number), state(own_state), source(std::move(own_source)), transmitter(options) {}
+  // The two ends of the pipeline at one worker.
+  struct Ends {
+    Ends(std::unique_ptr<CaptureSource> own_source, const PacketTransmitterOptions& options)
+        : source(std::move(own_source)), transmitter(options) {}
 
-    const std::size_t number;
-    WorkerState& state;
     std::unique_ptr<CaptureSource> source;
     PacketTransmitter transmitter;
-    TimerWaiter waiter;
-    std::vector<std::unique_ptr<HandOff>> hand_offs;  // to each worker, by its number
-    std::optional<DrainLoop> drain_loop;
-    std::optional<CaptureLoop> capture_loop;
-    std::thread thread;
-    std::vector<std::size_t> last_consumed;  // of the hand-offs, at the last check
-    std::atomic<bool> capture_failed{false};
-    std::string capture_error;  // written before capture_failed is set
+    std::vector<std::unique_ptr<HandOff>> hand_offs;  // to each other part, by its number; null: to itself
+    std::optional<Port> port;
+    bool added = false;       // to its worker
+    std::future<void> ended;  // after begin_end()
   };
 
-  void make_workers(const DaemonConfig& daemon, const ShapeConfig& shape, const WorkerStates& states);
-  void join_workers(const std::shared_ptr<const Classifier>& classifier);
-  static void observe_taps(Worker& worker);
-  void run(Worker& worker);
-  bool ask_for_real_time(const Worker& worker);
-  static void note_failure(Worker& worker, const std::exception_ptr& failure);
-  std::string thread_name(const std::string& name, const Worker& worker) const;
-  static bool hand_overs_move(Worker& worker);
+  void open_ends(const DaemonConfig& daemon, const ShapeConfig& shape);
+  void make_hand_offs();
+  void make_watch();
+  void make_ports(const std::shared_ptr<const Classifier>& classifier);
 
   const std::string title_;
   const Log log_;
-  const bool real_time_;  // the threads ask for it
+  const ShapeParts& parts_;
   TrafficDivert divert_;
   MonotonicClock clock_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<Ends>> ends_;  // by part
+  std::optional<ShapeWatch> watch_;
   std::uint64_t lost_device_ = 0;  // as last reported
-  std::optional<PipelineWatch> watch_;
-  std::unique_ptr<Reconfiguration> reconfiguration_;  // kept: a thread that is late may still read it
-  std::future<void> reconfigured_;                    // of the last one, until it is over
 };
 
 std::string title_of(const ShapeConfig& shape);  // "eth0 egress"
+
+// A super-packet costs more to copy than to shape, and least while its memory is still in the processor's cache: an
+// ordinary thread lets the receiver at it in between. Not where departures are to be exact first of all.
+bool wants_real_time(const ShapeConfig& shape);
 
 }  // namespace headgate

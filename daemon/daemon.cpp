@@ -23,6 +23,16 @@ namespace {
 // Threads are looked at, and systemd's watchdog fed, once in this time.
 constexpr auto kTick = std::chrono::seconds(1);
 
+// What is queued at a stop is sent for so long.
+constexpr Duration kStopTime = std::chrono::seconds(2);
+// Of all shapes together: for answers of their workers, and for workers that take new classes.
+constexpr Duration kAnswerPatience = std::chrono::milliseconds(200);
+constexpr Duration kInForcePatience = std::chrono::seconds(2);
+
+void log_as_warning(const std::string& line) {
+  log_warning(line);
+}
+
 int checked(const char* attempt, int result) {
   if (result < 0) throw std::system_error(errno, std::generic_category(), attempt);
   return result;
@@ -72,6 +82,7 @@ std::vector<std::string> fixed_settings_changed(const DaemonConfig& now, const D
   if (now.max_flows != next.max_flows) names.emplace_back("max_flows");
   if (now.idle != next.idle) names.emplace_back("idle");
   if (now.control != next.control) names.emplace_back("control");
+  if (now.workers != next.workers) names.emplace_back("workers");
   return names;
 }
 
@@ -95,8 +106,12 @@ ShapeConfig with_fixed_settings_of(const ShapeConfig& now, ShapeConfig next) {
 
 }  // namespace
 
-Daemon::Daemon(Config config, CommandLine command_line)
-    : config_(std::move(config)), command_line_(std::move(command_line)), started_(MonotonicClock().now()) {
+Daemon::Daemon(Config config, CommandLine command_line, MemorySource& memory)
+    : config_(std::move(config)),
+      command_line_(std::move(command_line)),
+      started_(MonotonicClock().now()),
+      memory_(memory),
+      workers_(config_.daemon.workers, memory, log_as_warning) {
   // First, so that a second daemon on the same socket is refused before it touches any device.
   control_socket_.emplace(config_.daemon.control, [this](std::string_view line) {
     return to_control_reply(handle_request(line, *this));
@@ -117,8 +132,15 @@ Daemon::Daemon(Config config, CommandLine command_line)
 
 Daemon::~Daemon() = default;
 
-std::unique_ptr<Shape> Daemon::make_shape(const ShapeConfig& config) const {
-  return std::make_unique<Shape>(config_.daemon, config, [](const std::string& line) { log_warning(line); });
+std::unique_ptr<Shape> Daemon::make_shape(const ShapeConfig& config) {
+  return std::make_unique<Shape>(config_.daemon, config, workers_, memory_, log_as_warning);
+}
+
+// All at the same time.
+void Daemon::stop(const Shapes& shapes) {
+  for (const auto& shape : shapes) shape->begin_stop();
+  const Instant give_up = MonotonicClock().now() + kStopTime;
+  for (const auto& shape : shapes) shape->stop(give_up);
 }
 
 void Daemon::run() {
@@ -130,7 +152,7 @@ void Daemon::run() {
   while (!stopping_) wait_for_events();
   service_manager_.stopping("sending what is queued");
   log_info("stopping: what is queued is sent");
-  for (const auto& shape : shapes_) shape->stop();
+  stop(shapes_);
   control_socket_->dispatch();  // what captures still have for their clients
   shapes_.clear();
   control_socket_.reset();
@@ -219,7 +241,9 @@ DaemonStatus Daemon::status() {
                       .pid = getpid(),
                       .uptime = MonotonicClock().now() - started_,
                       .shapes = {}};
-  for (const auto& shape : shapes_) status.shapes.push_back(shape->statistics());
+  for (const auto& shape : shapes_) shape->ask_for_statistics();
+  const Instant patience = MonotonicClock().now() + kAnswerPatience;
+  for (const auto& shape : shapes_) status.shapes.push_back(shape->statistics(patience));
   return status;
 }
 
@@ -227,10 +251,10 @@ std::optional<std::vector<FlowStatistics>> Daemon::flows(const FlowsQuery& query
   Shape* shape = find(query.interface, query.direction);
   if (shape == nullptr) return std::nullopt;
   const auto& classes = shape->config().classes;
-  const auto found = std::find_if(classes.begin(), classes.end(),
-                                  [&query](const ClassConfig& one) { return one.name == query.class_name; });
-  if (found == classes.end()) return std::nullopt;
-  return shape->largest_flows(static_cast<ClassIndex>(found - classes.begin()), query.limit);
+  const bool known = std::any_of(classes.begin(), classes.end(),
+                                 [&query](const ClassConfig& one) { return one.name == query.class_name; });
+  if (!known) return std::nullopt;
+  return shape->largest_flows(query.class_name, query.limit);
 }
 
 CaptureResult Daemon::capture(const CaptureQuery& query) {
@@ -280,12 +304,20 @@ ReloadResult Daemon::reload() {
   return result;
 }
 
-// All or nothing. What can fail comes first: new shapes are made and started, and are undone by their
-// destructors when a later one fails; classes of shapes that stay are checked before any is changed.
+// All or nothing. What can fail comes first: shapes that stay are prepared, new shapes are made and started, and are
+// undone by their destructors when a later one fails. What is handed to the workers then is in force, however late.
 std::vector<std::string> Daemon::apply(const Config& next) {
   std::vector<std::string> messages;
+  std::vector<Shape*> changed;
   for (const ShapeConfig& config : next.shapes) {
-    if (find(config) != nullptr) Shape::check_classes(config);
+    Shape* shape = find(config);
+    if (shape == nullptr) continue;
+    for (const std::string& name : fixed_settings_changed(shape->config(), config))
+      messages.push_back(shape->title() + ": " + name + " takes effect at the next start");
+    const ShapeConfig with_fixed = with_fixed_settings_of(shape->config(), config);
+    if (shape->config() == with_fixed) continue;
+    shape->prepare(with_fixed);
+    changed.push_back(shape);
   }
   Shapes added;
   for (const ShapeConfig& config : next.shapes) {
@@ -293,40 +325,41 @@ std::vector<std::string> Daemon::apply(const Config& next) {
     added.push_back(make_shape(config));
     added.back()->start(true);
   }
-  Shapes kept;
-  for (const ShapeConfig& config : next.shapes) {
-    Shape* shape = find(config);
-    if (shape == nullptr) continue;
-    for (const std::string& name : fixed_settings_changed(shape->config(), config)) {
-      messages.push_back(shape->title() + ": " + name + " takes effect at the next start");
-    }
-    const ShapeConfig changed = with_fixed_settings_of(shape->config(), config);
-    if (shape->config() == changed) continue;
-    shape->reconfigure(changed);
-    messages.push_back("changed: " + shape->title());
+  for (Shape* shape : changed) shape->put_in_force();
+  const Instant patience = MonotonicClock().now() + kInForcePatience;
+  for (Shape* shape : changed) {
+    const bool taken = shape->wait_until_in_force(patience);
+    messages.push_back("changed: " + shape->title() +
+                       (taken ? "" : "; its workers are busy and take the new classes as soon as they can"));
   }
-  for (auto& shape : shapes_) {
-    const bool stays = std::any_of(next.shapes.begin(), next.shapes.end(), [&](const ShapeConfig& config) {
-      return same_shape(config, shape->config());
-    });
-    if (stays) {
-      kept.push_back(std::move(shape));
-      continue;
-    }
-    shape->stop();
-    messages.push_back("no longer shaped: " + shape->title());
-  }
-  for (auto& shape : added) {
-    messages.push_back("now shaped: " + shape->title());
-    kept.push_back(std::move(shape));
-  }
-  shapes_ = std::move(kept);
+  replace_shapes(next, std::move(added), messages);
   for (const std::string& name : fixed_settings_changed(config_.daemon, next.daemon)) {
     messages.push_back("daemon." + name + " takes effect at the next start");
   }
   config_.shapes = next.shapes;
   if (messages.empty()) messages.emplace_back("nothing changed");
   return messages;
+}
+
+// Those of `next` and no others.
+void Daemon::replace_shapes(const Config& next, Shapes added, std::vector<std::string>& messages) {
+  Shapes kept;
+  Shapes gone;
+  for (auto& shape : shapes_) {
+    const bool stays = std::any_of(next.shapes.begin(), next.shapes.end(), [&](const ShapeConfig& config) {
+      return same_shape(config, shape->config());
+    });
+    (stays ? kept : gone).push_back(std::move(shape));
+  }
+  shapes_ = std::move(kept);
+  stop(gone);
+  for (const auto& shape : gone) messages.push_back("no longer shaped: " + shape->title());
+  gone.clear();
+  for (auto& shape : added) {
+    messages.push_back("now shaped: " + shape->title());
+    shapes_.push_back(std::move(shape));
+  }
+  workers_.end_unused();
 }
 
 }  // namespace headgate

@@ -15,6 +15,7 @@
 #include "service/control_socket.hpp"
 #include "service/service_manager.hpp"
 #include "shape.hpp"
+#include "worker_set.hpp"
 
 namespace headgate {
 
@@ -22,7 +23,8 @@ class Daemon : public DaemonControl {
  public:
   // `command_line` says which file reload() reads again, if any, and what holds over it.
   // Throws a sentence for the administrator when a shape cannot be set up; then nothing of ours is left.
-  Daemon(Config config, CommandLine command_line);
+  // `memory`: where the shapes' large tables come from; outlives this.
+  Daemon(Config config, CommandLine command_line, MemorySource& memory);
   ~Daemon() override;
 
   // Until SIGTERM or SIGINT, then stops cleanly. Both signals and SIGHUP must be blocked in all threads
@@ -44,7 +46,9 @@ class Daemon : public DaemonControl {
   std::string status_line() const;
   Shape* find(const ShapeConfig& config) const;
   Shape* find(const std::string& interface, Direction direction) const;
-  std::unique_ptr<Shape> make_shape(const ShapeConfig& config) const;
+  std::unique_ptr<Shape> make_shape(const ShapeConfig& config);
+  static void stop(const Shapes& shapes);
+  void replace_shapes(const Config& next, Shapes added, std::vector<std::string>& messages);
   std::vector<std::string> apply(const Config& next);
 
   Config config_;
@@ -54,6 +58,8 @@ class Daemon : public DaemonControl {
 
   LinkMonitor link_monitor_;  // before the shapes, so that no change of their devices is missed
   Netlink netlink_;
+  MemorySource& memory_;
+  WorkerSet workers_;  // before the shapes that they serve
   Shapes shapes_;
   ServiceManager service_manager_;
   std::optional<ControlSocket> control_socket_;

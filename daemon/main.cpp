@@ -14,6 +14,7 @@
 #include "config/config_file.hpp"
 #include "daemon.hpp"
 #include "headgate/control_message.hpp"
+#include "linux/growing_memory.hpp"
 #include "linux/real_time.hpp"
 #include "linux/traffic_divert.hpp"
 #include "log.hpp"
@@ -59,10 +60,11 @@ int run_daemon(const CommandLine& command_line) {
   std::optional<Config> config = read_config(command_line);
   if (!config) return kExitUsage;
   limit_thread_stacks();
-  if (const std::string refusal = lock_memory(); !refusal.empty()) {
+  const std::string refusal = lock_memory();
+  if (!refusal.empty())
     log_notice("memory is not locked, departures may be late when memory is short: " + refusal);
-  }
-  Daemon(std::move(*config), command_line).run();
+  GrowingMemory memory(refusal.empty());
+  Daemon(std::move(*config), command_line, memory).run();
   return kExitOk;
 }
 

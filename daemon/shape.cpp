@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "config/match_expression.hpp"
-#include "linux/huge_pages.hpp"
 #include "pipeline/virtio_header.hpp"
 
 namespace headgate {
@@ -19,6 +18,7 @@ namespace headgate {
 namespace {
 
 constexpr std::uint32_t kFlowRecordsPerCall = 4096;
+constexpr Duration kCallPatience = std::chrono::milliseconds(200);
 
 std::uint64_t random_seed() {
   std::random_device device;
@@ -48,31 +48,33 @@ std::uint8_t frame_prefix_of(const ShapeConfig& config) {
   return config.segmentation == Segmentation::whole ? sizeof(VirtioHeader) : 0;
 }
 
-WorkerStates make_workers(const DaemonConfig& daemon, const ShapeConfig& config, Instant now) {
+ShapeParts make_parts(const DaemonConfig& daemon, const ShapeConfig& config, WorkerSet& workers,
+                      MemorySource& memory) {
   const ShaperLimits limits{.memory = DataSize{daemon.memory.bytes / config.workers},
                             .max_flows = std::max(daemon.max_flows / config.workers, 1U),
                             .frame_prefix = frame_prefix_of(config),
-                            .idle = daemon.idle,
-                            .table_memory = huge_pages()};
-  WorkerStates workers;
-  for (std::uint32_t i = 0; i < config.workers; ++i)
-    workers.push_back(std::make_unique<WorkerState>(limits, classes_of(config), now));
-  return workers;
+                            .idle = daemon.idle};
+  ShapeParts parts;
+  for (WorkerThread* thread : workers.choose(config.workers, wants_real_time(config)))
+    parts.push_back(
+        std::make_unique<ShapePart>(*thread, config.precision, limits, classes_of(config), memory));
+  return parts;
 }
 
 }  // namespace
 
-Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, Attachment::Log log)
+Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, WorkerSet& workers, MemorySource& memory,
+             Attachment::Log log)
     : daemon_(daemon),
       log_(std::move(log)),
       config_(config),
       hash_seed_(random_seed()),
       classifier_(make_classifier(config, hash_seed_)),
-      workers_(make_workers(daemon, config, clock_.now())),
-      last_readings_(workers_.size()) {}
+      parts_(make_parts(daemon, config, workers, memory)),
+      last_readings_(parts_.size()) {}
 
 Shape::~Shape() {
-  stop();
+  stop(clock_.now());
 }
 
 void Shape::start(bool may_wait) {
@@ -91,10 +93,17 @@ void Shape::start(bool may_wait) {
   running_ = true;
 }
 
-void Shape::stop() {
+void Shape::begin_stop() {
+  if (attachment_) attachment_->begin_end();
+}
+
+// What could not be sent, because nothing was attached to send it, goes with the parts.
+void Shape::stop(Instant give_up) {
   if (!std::exchange(running_, false)) return;
-  if (attachment_) attachment_->stop(Attachment::Queued::send);
-  drop_queued();
+  if (attachment_) {
+    attachment_->begin_end();
+    attachment_->end(Attachment::Queued::send, give_up);
+  }
   past_losses_ = losses();
   attachment_.reset();
   if (!config_.forward_to.empty()) TrafficDivert::remove_wire(config_.interface);
@@ -109,18 +118,8 @@ std::string Shape::missing_interface() const {
   return {};
 }
 
-// What could not be sent any more, because nothing was attached to send it.
-void Shape::drop_queued() {
-  std::array<DuePacket, 64> batch;
-  for (const auto& worker : workers_) {
-    Shaper& shaper = worker->shaper;
-    for (std::size_t count = shaper.release_all(batch); count > 0; count = shaper.release_all(batch))
-      shaper.complete_dropped({batch.data(), count}, DropReason::stop);
-  }
-}
-
 void Shape::attach() {
-  attachment_ = std::make_unique<Attachment>(daemon_, config_, classifier_, workers_, log_);
+  attachment_ = std::make_unique<Attachment>(daemon_, config_, classifier_, parts_, log_);
   try {
     attachment_->start();
   } catch (...) {
@@ -141,7 +140,8 @@ void Shape::try_to_attach() {
 
 void Shape::end_attachment(const std::string& reason) {
   attachment_->keep_wire();
-  attachment_->stop(Attachment::Queued::keep);
+  attachment_->begin_end();
+  attachment_->end(Attachment::Queued::keep, clock_.now());
   past_losses_ = losses();
   attachment_.reset();
   open_since(reason);
@@ -153,24 +153,62 @@ void Shape::open_since(const std::string& reason) {
   log_(title() + ": traffic passes unshaped: " + reason);
 }
 
-void Shape::check_classes(const ShapeConfig& config) {
-  make_classifier(config, 0);
+bool Shape::is_in_force() const {
+  return !in_force_.valid() || in_force_.wait_for(Duration::zero()) == std::future_status::ready;
 }
 
-void Shape::reconfigure(const ShapeConfig& config) {
-  const auto classifier = make_classifier(config, hash_seed_);
-  if (attachment_) {
-    attachment_->reconfigure(config, classifier);
-  } else {
-    std::vector<Shaper*> shapers;
-    for (const auto& worker : workers_) {
-      worker->taps.reconfigure(config.classes);
-      shapers.push_back(&worker->shaper);
-    }
-    Reconfiguration(classifier, std::vector<Waiter*>(workers_.size())).run(shapers, clock_.now());
+void Shape::prepare(const ShapeConfig& config) {
+  if (!is_in_force())
+    throw std::runtime_error(title() + ": its workers have not taken the classes of the last reload yet; try again");
+  if (attachment_ != nullptr) {
+    if (const std::string error = attachment_->capture_error(); !error.empty())
+      throw std::runtime_error(title() + ": cannot be changed, capture ended: " + error);
   }
-  classifier_ = classifier;
-  config_ = config;
+  std::vector<Reconfiguration::Part> parts;
+  for (const auto& part : parts_)
+    parts.push_back({.change = part->shaper.prepare(classes_of(config)), .waiter = &part->worker().waiter()});
+  prepared_ = Prepared{.config = config,
+                       .reconfiguration = std::make_unique<Reconfiguration>(
+                           make_classifier(config, hash_seed_), std::move(parts))};
+}
+
+void Shape::put_in_force() {
+  config_ = std::move(prepared_->config);
+  reconfiguration_ = std::move(prepared_->reconfiguration);
+  prepared_.reset();
+  in_force_ = reconfiguration_->done();
+  classifier_ = reconfiguration_->classifier();
+  for (const auto& part : parts_) part->set_precision(config_.precision);
+  if (attachment_) {
+    attachment_->reconfigure(config_, *reconfiguration_);
+  } else {
+    put_in_force_unattached(*reconfiguration_);
+  }
+}
+
+// Each worker puts them in force for its part; when the last one has, each takes in what the others laid out for it.
+void Shape::put_in_force_unattached(Reconfiguration& reconfiguration) {
+  using Step = Reconfiguration::Step;
+  const auto take_in = [this, &reconfiguration] {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      parts_[i]->worker().ask([&part = *parts_[i], &reconfiguration, i](Instant now) {
+        reconfiguration.take_in(i, part.shaper, now);
+        reconfiguration.end(Step::take_in);
+      });
+    }
+  };
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    parts_[i]->worker().ask([&part = *parts_[i], &reconfiguration, take_in, i](Instant now) {
+      part.taps.reconfigure(reconfiguration.classifier()->classes());
+      reconfiguration.put_in_force(i, part.shaper, now);
+      if (reconfiguration.end(Step::put_in_force)) take_in();
+    });
+  }
+}
+
+bool Shape::wait_until_in_force(Instant patience) {
+  return !in_force_.valid() || in_force_.wait_for(std::max(patience - clock_.now(), Duration::zero())) ==
+                                   std::future_status::ready;
 }
 
 bool Shape::concerns(const Link& link) const {
@@ -187,7 +225,7 @@ void Shape::maintain(Netlink& netlink) {
     const std::string reason = why_not_intact(netlink);
     if (!reason.empty()) end_attachment(reason);
   }
-  if (!attachment_ && missing_interface().empty()) try_to_attach();
+  if (!attachment_ && is_in_force() && missing_interface().empty()) try_to_attach();
 }
 
 std::string Shape::why_not_intact(Netlink& netlink) const {
@@ -215,7 +253,7 @@ std::string Shape::why_not_intact(Netlink& netlink) const {
 
 // Packets wait unread for longer than the kernel's patience: it lets further ones pass by.
 bool Shape::switch_is_open() const {
-  return diverting() && attachment_->divert().unread_for(MonotonicClock().now()) > DrainHealth::kPatience;
+  return diverting() && attachment_->divert().unread_for(MonotonicClock().now()) > WorkerHealth::kPatience;
 }
 
 void Shape::log_openings() {
@@ -238,41 +276,31 @@ bool Shape::check_progress() {
   return !attachment_ || attachment_->check_progress();
 }
 
-bool Shape::call(std::size_t worker, ShaperRequest request) {
-  if (attachment_) {
-    return attachment_->call(worker, [request = std::move(request)](Shaper& shaper, PacketSink&,
-                                                                    Instant now) { request(shaper, now); });
-  }
-  request(workers_[worker]->shaper, clock_.now());
-  return true;
-}
-
-// Of all workers. False: not all have answered.
+// At all workers. False: not all have answered.
 bool Shape::change_taps(const std::function<void(PacketTaps& taps)>& change) {
   bool answered = true;
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    if (attachment_) {
-      answered = attachment_->change_taps(i, change) && answered;
-      continue;
-    }
-    PacketTaps& taps = workers_[i]->taps;
-    change(taps);
-    workers_[i]->shaper.observe_drops(taps.empty() ? nullptr : &taps);
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const auto request = [&part = *parts_[i], attachment = attachment_.get(), change, i](Instant) {
+      change(part.taps);
+      if (attachment != nullptr) attachment->observe_taps(i);
+    };
+    answered = parts_[i]->worker().call(request, kCallPatience) && answered;
   }
   return answered;
 }
 
 void Shape::capture(const std::shared_ptr<PacketTap>& tap) {
   remove_closed_taps();
+  if (!is_in_force()) throw std::runtime_error("the workers of " + title() + " have not taken the last reload yet");
   const auto added = std::make_shared<std::atomic<std::size_t>>(0);
   captures_.push_back(tap);
   const bool answered = change_taps([added, tap, classifier = classifier_](PacketTaps& taps) {
     *added += taps.add(tap, classifier->classes()) ? 1 : 0;
   });
-  if (answered && *added == workers_.size()) return;
+  if (answered && *added == parts_.size()) return;
   tap->close();
   throw std::runtime_error(answered ? "there are as many captures of " + title() + " as there may be"
-                                    : "a drain thread of " + title() + " does not answer");
+                                    : "a worker of " + title() + " does not answer");
 }
 
 std::size_t Shape::captures() const {
@@ -300,19 +328,30 @@ Shape::Losses Shape::losses() const {
   return sum;
 }
 
-ShapeStatistics Shape::statistics() {
-  std::string state = state_;
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
+void Shape::ask_for_statistics() {
+  asked_readings_.clear();
+  const bool alone = parts_.size() == 1;
+  for (const auto& part : parts_) {
     const auto reading = std::make_shared<ShaperReading>();
-    const bool alone = workers_.size() == 1;
-    if (call(i, [reading, alone](Shaper& shaper, Instant now) {
-          *reading = alone ? ShaperReading{shaper.statistics(now), {}} : reading_of(shaper, now);
-        })) {
-      last_readings_[i] = std::move(*reading);
+    asked_readings_.push_back({reading, part->worker().ask([&shaper = part->shaper, reading, alone](Instant now) {
+                                 *reading =
+                                     alone ? ShaperReading{shaper.statistics(now), {}} : reading_of(shaper, now);
+                               })});
+  }
+}
+
+ShapeStatistics Shape::statistics(Instant patience) {
+  if (asked_readings_.empty()) ask_for_statistics();
+  std::string state = state_;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Duration left = std::max(patience - clock_.now(), Duration::zero());
+    if (asked_readings_[i].done.wait_for(left) == std::future_status::ready) {
+      last_readings_[i] = std::move(*asked_readings_[i].reading);
     } else {
-      state = "a drain thread does not answer; these are its last figures";
+      state = "a worker does not answer; these are its last figures";
     }
   }
+  asked_readings_.clear();
   const Losses lost = losses();
   const bool open = switch_is_open();
   if (open && state.empty())
@@ -329,7 +368,7 @@ ShapeStatistics Shape::statistics() {
                          .config = config_};
 }
 
-std::vector<FlowStatistics> Shape::largest_flows(ClassIndex class_index, std::size_t limit) {
+std::vector<FlowStatistics> Shape::largest_flows(const std::string& class_name, std::size_t limit) {
   if (limit == 0) return {};
   struct Reading {
     std::vector<FlowStatistics> largest;  // a heap with the smallest on top
@@ -350,13 +389,15 @@ std::vector<FlowStatistics> Shape::largest_flows(ClassIndex class_index, std::si
     heap.push_back(flow);
     std::push_heap(heap.begin(), heap.end(), larger);
   };
-  const auto read_some = [=](Shaper& shaper, Instant) {
-    reading->next = shaper.visit_flows(class_index, *reading->next, kFlowRecordsPerCall, keep_if_large);
-  };
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
+  for (const auto& part : parts_) {
     reading->next = 0;
+    const auto read_some = [=, &shaper = part->shaper](Instant) {
+      const std::optional<ClassIndex> index = shaper.find_class(class_name);
+      reading->next = index ? shaper.visit_flows(*index, *reading->next, kFlowRecordsPerCall, keep_if_large)
+                            : std::nullopt;
+    };
     while (reading->next) {
-      if (!call(i, read_some)) return {};
+      if (!part->worker().call(read_some, kCallPatience)) return {};
     }
   }
   std::sort_heap(reading->largest.begin(), reading->largest.end(), larger);

@@ -1,14 +1,17 @@
-// One shaped interface and direction: the shapers of its workers with their queues and counters, and what attaches them
-// to the interface.
+// One shaped interface and direction: its shapers, one at each of its workers, with their queues and counters, and what
+// attaches them to the interface.
 //
-// The shapers live as long as the shape; each has its part of the memory and of the flow records. The attachment is replaced whenever the interface or something of ours on it
-// has changed under it; in between the host is open and state() says why. Nothing that is queued is lost by that.
+// The shapers live as long as the shape; each has its part of the memory and of the flow records. The attachment is
+// replaced whenever the interface or something of ours on it has changed under it; in between the host is open and state()
+// says why. Nothing that is queued is lost by that.
 //
-// Main thread. Construction takes no packet; start() diverts; stop() opens the host first, then sends what is queued.
+// Main thread. Construction takes no packet; start() diverts; begin_stop() opens the host, stop() sends what is queued.
 // Destruction stops.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,7 +30,8 @@ namespace headgate {
 class Shape {
  public:
   // Throws a sentence for the administrator. `log` gets what is worth a line; called by any thread.
-  Shape(const DaemonConfig& daemon, const ShapeConfig& config, Attachment::Log log);
+  Shape(const DaemonConfig& daemon, const ShapeConfig& config, WorkerSet& workers, MemorySource& memory,
+        Attachment::Log log);
   ~Shape();
   Shape(const Shape&) = delete;
   Shape& operator=(const Shape&) = delete;
@@ -35,12 +39,16 @@ class Shape {
   // Throws a sentence for the administrator when the interface cannot be shaped. An interface that is not there (yet)
   // is no error when `may_wait`: the shape attaches when it appears.
   void start(bool may_wait);
-  void stop();
+  // In two halves, so that many stop at the same time. What is queued is sent, unpaced, until `give_up`.
+  void begin_stop();
+  void stop(Instant give_up);
 
-  // Classes from the next packet on; interface and direction must be the same. Returns when they are in force.
-  void reconfigure(const ShapeConfig& config);
-  // Throws what reconfigure() would find wrong with the classes, and changes nothing.
-  static void check_classes(const ShapeConfig& config);
+  // Other classes; interface and direction must be the same. prepare() does all that can fail, throws a sentence, and
+  // changes nothing; it may be done again. put_in_force() hands what was prepared to the workers: it is in force, from each
+  // worker's next packet on, however late that is. False: at `patience` some worker has not taken it yet.
+  void prepare(const ShapeConfig& config);
+  void put_in_force();
+  bool wait_until_in_force(Instant patience);
 
   // Whether a link of this namespace matters here. When something has happened to one that does, or to any filter,
   // maintain() is to be called at once, and about once a second in any case: it opens the host when the attachment does
@@ -56,9 +64,11 @@ class Shape {
   bool diverting() const { return attachment_ != nullptr && attachment_->diverting(); }
   const std::string& state() const { return state_; }  // why the host is open; empty while diverting
 
-  ShapeStatistics statistics();
+  // Asked for of all shapes first, then read: a worker that does not answer is waited for once, until `patience`.
+  void ask_for_statistics();
+  ShapeStatistics statistics(Instant patience);
   // The largest `limit` flows of a class, by packets sent, dropped and queued. Read in small steps.
-  std::vector<FlowStatistics> largest_flows(ClassIndex class_index, std::size_t limit);
+  std::vector<FlowStatistics> largest_flows(const std::string& class_name, std::size_t limit);
 
   // What happens to the packets of the tap's class goes into the tap, until it is closed. It is ended when the class is
   // no longer in force or the shape stops. Throws a sentence when that is not possible.
@@ -67,10 +77,9 @@ class Shape {
 
  private:
   void attach();
-  void drop_queued();
   std::string missing_interface() const;  // empty: all there
-  using ShaperRequest = std::function<void(Shaper& shaper, Instant now)>;
-  bool call(std::size_t worker, ShaperRequest request);
+  bool is_in_force() const;
+  void put_in_force_unattached(Reconfiguration& reconfiguration);
   bool change_taps(const std::function<void(PacketTaps& taps)>& change);
   void remove_closed_taps();
   void try_to_attach();
@@ -94,7 +103,7 @@ class Shape {
   const std::uint64_t hash_seed_;
   std::shared_ptr<const Classifier> classifier_;
   MonotonicClock clock_;
-  WorkerStates workers_;                    // the drain threads' while there is an attachment
+  ShapeParts parts_;
   std::unique_ptr<Attachment> attachment_;  // none: the host is open
   bool running_ = false;                    // between start() and stop()
   std::string state_ = "not started";
@@ -102,7 +111,21 @@ class Shape {
   std::uint64_t openings_logged_ = 0;
   bool open_switch_logged_ = false;
   std::vector<std::shared_ptr<PacketTap>> captures_;  // holds the memory of taps, so that it is freed here
-  std::vector<ShaperReading> last_readings_;          // by worker
+
+  struct Prepared {
+    ShapeConfig config;
+    std::unique_ptr<Reconfiguration> reconfiguration;
+  };
+  std::optional<Prepared> prepared_;
+  std::unique_ptr<Reconfiguration> reconfiguration_;  // the last one; a worker that is late may still read it
+  std::future<void> in_force_;                        // until it is
+
+  struct AskedReading {
+    std::shared_ptr<ShaperReading> reading;
+    std::future<void> done;
+  };
+  std::vector<AskedReading> asked_readings_;  // by part
+  std::vector<ShaperReading> last_readings_;  // by part
 };
 
 }  // namespace headgate

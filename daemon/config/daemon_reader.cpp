@@ -8,6 +8,7 @@
 #include "config/quantity.hpp"
 #include "config/quantity_text.hpp"
 #include "config/table_reader.hpp"
+#include "config/worker_count.hpp"
 
 namespace headgate {
 namespace {
@@ -83,6 +84,8 @@ DaemonConfig read_daemon(const toml::table& table, Findings& findings) {
   read_max_flows(reader, config);
   read_memory(reader, config);
   read_idle(reader, config);
+  if (const auto workers = reader.whole_number("workers", "2"))
+    findings.add(reader.place("workers"), "workers", read_workers(*workers, config.workers));
   return config;
 }
 

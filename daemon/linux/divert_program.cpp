@@ -119,6 +119,10 @@ std::uint64_t DivertProgram::passed_unshaped() const {
   return shared(skeleton_->bss->passed_unshaped).load(std::memory_order_relaxed);
 }
 
+bool DivertProgram::has_let_pass() const {
+  return passed_unshaped() != passed_at_reset_.load(std::memory_order_relaxed);
+}
+
 std::uint64_t DivertProgram::openings() const {
   return openings_.load(std::memory_order_relaxed);
 }

@@ -43,6 +43,7 @@ class DivertProgram {
   void reset(Instant now);
   void arm();                              // as after a reset, without judging the time before
   Duration unread_for(Instant now) const;  // zero: everything diverted has been read
+  bool has_let_pass() const;               // packets have passed unshaped since the last opening ended
   std::uint64_t passed_unshaped() const;   // packets
   std::uint64_t openings() const;          // how often packets passed unshaped until a reset()
   Duration open_time() const;              // and for how long in all

@@ -3,8 +3,6 @@
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
-#include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,12 +28,6 @@ constexpr std::size_t kSlotsPerBlock =
 constexpr std::size_t kInnerTags = 2 * 4;
 constexpr std::uint16_t kTagBytes = 4;
 constexpr unsigned kLargestPacket = 65'535;  // the kernel cuts a super-packet that is longer
-
-// poll() calls the ring readable for as long as the slot that the kernel filled last has not been given back,
-// also when it has been received. The naps between two looks then start with the first and double up to the
-// second.
-constexpr Duration kShortestNap = std::chrono::microseconds(20);
-constexpr Duration kLongestNap = std::chrono::milliseconds(1);
 
 // In a slot's status: received but not given back. Neither of the two who look at it knows this bit: to the kernel a slot
 // is taken that is not TP_STATUS_KERNEL, to receive() one is new that has TP_STATUS_USER.
@@ -133,8 +125,7 @@ struct PacketRing::State {
         slots_per_block(layout.tp_block_size / layout.tp_frame_size),
         prefix_bytes(options.virtio_header ? sizeof(VirtioHeader) : 0),
         several_consumers(options.several_consumers),
-        socket(open_ring_socket(layout, options.virtio_header)),
-        event(check_system_call("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
+        socket(open_ring_socket(layout, options.virtio_header)) {
     void* mapped = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, socket.get(), 0);
     if (mapped == MAP_FAILED) check_system_call("map the packet ring", -1);
     memory = static_cast<std::byte*>(mapped);
@@ -166,36 +157,24 @@ struct PacketRing::State {
     return layout.tp_frame_nr - (received - given_back_seen);
   }
 
-  bool empty() {
-    return receivable() == 0 ||
-           (status_of(header(next)).load(std::memory_order_relaxed) & TP_STATUS_USER) == 0;
-  }
-
   void join_fanout(std::uint16_t group, int flags);
 
-  bool take_interrupt() const {
-    std::uint64_t interrupts = 0;
-    return read(event.get(), &interrupts, sizeof interrupts) > 0;
-  }
-
   void require_device();
-  bool sleep(Duration limit, bool watch_ring, bool& ring_readable);
 
   tpacket_req layout;
   std::uint32_t slots_per_block;
   std::uint8_t prefix_bytes;
   bool several_consumers;
   FileDescriptor socket;
-  FileDescriptor event;  // written by interrupt()
   std::byte* memory = nullptr;
 
-  // Capture thread writes; `next` is read by any.
+  // The worker that reads writes; `next` is read by any.
   std::atomic<std::uint32_t> next{0};  // slot that receive() looks at next
   std::uint64_t received = 0;          // frames
   std::uint64_t given_back_seen = 0;   // `given_back` as last looked at
   bool gone = false;
 
-  // Drain thread writes.
+  // The worker that gives slots back writes.
   alignas(kCacheLine) std::atomic<std::uint64_t> given_back{0};  // frames
 
   // Whoever asks for counts().
@@ -235,6 +214,8 @@ std::size_t PacketRing::receive(std::span<CapturedFrame> out) {
   }
   state_->next.store(next, std::memory_order_relaxed);
   state_->received += count;
+  if (count == 0 && state_->gone)
+    throw std::system_error(ENODEV, std::system_category(), "the divert device was deleted");
   return count;
 }
 
@@ -247,47 +228,16 @@ void PacketRing::give_back(std::span<const std::uint32_t> slots) {
                            std::memory_order_release);
 }
 
-// Sleeps until the ring is readable (where `watch_ring`), an interrupt or the limit. False: give up waiting.
-bool PacketRing::State::sleep(Duration limit, bool watch_ring, bool& ring_readable) {
-  const timespec time{.tv_sec = limit.count() / 1'000'000'000, .tv_nsec = limit.count() % 1'000'000'000};
-  std::array<pollfd, 2> descriptors{{{.fd = event.get(), .events = POLLIN, .revents = 0},
-                                     {.fd = socket.get(), .events = POLLIN, .revents = 0}}};
-  const int ready = ppoll(descriptors.data(), watch_ring ? 2 : 1, &time, nullptr);
-  if (ready < 0 && errno != EINTR) check_system_call("wait for packets", ready);
-  if (ready < 0 || take_interrupt()) return false;
-  if ((descriptors[1].revents & POLLERR) != 0) require_device();
-  ring_readable = (descriptors[1].revents & POLLIN) != 0;
-  return true;
+int PacketRing::descriptor() const {
+  return state_->socket.get();
 }
 
-void PacketRing::wait(std::optional<Duration> timeout) {
-  using SteadyClock = std::chrono::steady_clock;
-  const auto deadline = timeout ? SteadyClock::now() + *timeout : SteadyClock::time_point::max();
-  Duration nap = kShortestNap;
-  bool ring_readable = false;  // though nothing is to be received
-  while (state_->empty()) {
-    if (state_->gone)
-      throw std::system_error(ENODEV, std::system_category(), "the divert device was deleted");
-    const Duration left = std::max(Duration::zero(), Duration(deadline - SteadyClock::now()));
-    const bool napping = ring_readable;
-    if (!state_->sleep(napping ? std::min(nap, left) : left, !napping, ring_readable)) return;
-    if (napping) nap = std::min(2 * nap, kLongestNap);
-    if (SteadyClock::now() >= deadline) return;
-  }
-}
-
-void PacketRing::interrupt() {
-  const std::uint64_t one = 1;
-  // Fails only when the counter is full, and then the interrupt is pending already.
-  [[maybe_unused]] const ssize_t written = write(state_->event.get(), &one, sizeof one);
+void PacketRing::note_error() {
+  state_->require_device();
 }
 
 std::size_t PacketRing::slots() const {
   return state_->layout.tp_frame_nr;
-}
-
-bool PacketRing::empty() const {
-  return state_->empty();
 }
 
 bool PacketRing::waiting() const {

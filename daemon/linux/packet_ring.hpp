@@ -9,7 +9,7 @@
 // by a hash of addresses, protocol and ports, so that what belongs together comes by one ring, in order. Fragments go by
 // addresses and protocol alone, all of them, the first too.
 // When all slots are taken the kernel drops what comes and counts it (lost()). The ring survives its device
-// being down; when the device is deleted, wait() throws.
+// being down; when the device is deleted, receive() throws once it is empty.
 #pragma once
 
 #include <cstdint>
@@ -38,18 +38,16 @@ class PacketRing : public CaptureSource {
   ~PacketRing() override;
 
   std::size_t receive(std::span<CapturedFrame> out) override;
-  void wait(std::optional<Duration> timeout) override;
-  void interrupt() override;
   void give_back(std::span<const std::uint32_t> slots) override;
   std::size_t slots() const override;
 
   bool waiting() const override;
+  int descriptor() const override;
+  void note_error() override;
 
   // Before packets arrive that matter: a ring that is to share them starts or joins the group of the first.
   void share_packets();                            // throws std::system_error
   void share_packets_of(const PacketRing& first);  // likewise
-
-  bool empty() const;  // capture loop: no frame waits to be received
 
   CaptureCounts counts() const override;  // tp_packets and tp_drops, accumulated
 

@@ -2,14 +2,12 @@
 
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
-#include <poll.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <optional>
+#include <limits>
 #include <vector>
 
 #include "linux/file_descriptor.hpp"
@@ -22,8 +20,8 @@ namespace {
 
 constexpr std::size_t kMessagesMax = 256;      // per system call
 constexpr std::size_t kPartsMax = 4096;        // of all messages of a call; more than one frame ever has
-constexpr int kSendBuffer = 16 * 1024 * 1024;  // large, so that the qdisc's limit is the one that counts
-constexpr Duration kPause = std::chrono::microseconds(50);  // between two tries at a full qdisc
+// As large as the kernel lets it be: the limits of the qdiscs count, each for those who wait there.
+constexpr int kSendBuffer = std::numeric_limits<int>::max() / 2;
 
 FileDescriptor open_send_socket(const PacketTransmitterOptions& options, int interface_index) {
   // Protocol 0: receives nothing.
@@ -79,39 +77,6 @@ bool fits_behind_its_tags(const msghdr& message, std::size_t prefix, unsigned mt
   return tags > 0 && length_of(message) <= prefix + ETH_HLEN + tags * kTagBytes + mtu;
 }
 
-Duration monotonic_now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
-timespec to_timespec(Duration duration) {
-  return {.tv_sec = duration.count() / 1'000'000'000, .tv_nsec = duration.count() % 1'000'000'000};
-}
-
-// The time that one send() may spend waiting. Looks at the clock only once something went wrong.
-class Patience {
- public:
-  // Waits a little; false when the time is over.
-  bool wait_for_space(int socket, bool buffer_is_full) {
-    const Duration now = monotonic_now();
-    if (!end_) end_ = now + PacketTransmitter::kRetry;
-    if (now >= *end_) return false;
-    if (buffer_is_full) {
-      const timespec limit = to_timespec(*end_ - now);
-      pollfd writable{.fd = socket, .events = POLLOUT, .revents = 0};
-      ppoll(&writable, 1, &limit, nullptr);
-    } else {
-      const timespec pause = to_timespec(std::min(kPause, *end_ - now));
-      nanosleep(&pause, nullptr);
-    }
-    return true;
-  }
-
- private:
-  std::optional<Duration> end_;
-};
-
 }  // namespace
 
 struct PacketTransmitter::State {
@@ -125,7 +90,7 @@ struct PacketTransmitter::State {
   // Describes as many of the frames as fit into one call, at least one. Returns how many.
   std::size_t gather(std::span<const OutgoingFrame> frames);
   // Sends the first `count` of what was gathered, and says for each in `sent` whether it was.
-  void send_gathered(std::size_t count, std::span<bool> sent, Patience& patience);
+  void send_gathered(std::size_t count, std::span<bool> sent);
 
   bool send_by_detour(const msghdr& message) const;
 
@@ -150,7 +115,7 @@ std::size_t PacketTransmitter::State::gather(std::span<const OutgoingFrame> fram
   return count;
 }
 
-void PacketTransmitter::State::send_gathered(std::size_t count, std::span<bool> sent, Patience& patience) {
+void PacketTransmitter::State::send_gathered(std::size_t count, std::span<bool> sent) {
   std::size_t done = 0;
   while (done < count) {
     const int result =
@@ -166,9 +131,6 @@ void PacketTransmitter::State::send_gathered(std::size_t count, std::span<bool> 
       ++done;
       continue;
     }
-    const bool buffer_is_full = errno == EAGAIN;
-    const bool worth_a_retry = buffer_is_full || errno == ENOBUFS;
-    if (worth_a_retry && patience.wait_for_space(socket.get(), buffer_is_full)) continue;
     sent[done++] = false;  // this one cannot be sent; the next may
   }
 }
@@ -186,10 +148,9 @@ PacketTransmitter::PacketTransmitter(const PacketTransmitterOptions& options)
 PacketTransmitter::~PacketTransmitter() = default;
 
 void PacketTransmitter::send(std::span<const OutgoingFrame> frames, std::span<bool> sent) {
-  Patience patience;
   while (!frames.empty()) {
     std::size_t count = state_->gather(frames);
-    state_->send_gathered(count, sent, patience);
+    state_->send_gathered(count, sent);
     if (count == 0) sent[count++] = false;  // a frame in more parts than there is room for
     frames = frames.subspan(count);
     sent = sent.subspan(count);

@@ -1,8 +1,9 @@
 // Sends frames on an interface by sendmmsg on a packet socket, marked so that the divert lets them pass.
 //
-// Through the interface's qdisc, or around it. Drain thread. Allocates nothing after construction. When the
-// socket buffer or the qdisc is full, send() waits for at most kRetry in all, then gives up what does not get
-// through.
+// Through the interface's qdisc, or around it. The worker's thread. Allocates nothing after construction. A frame that the
+// kernel refuses, for a full qdisc or whatever reason, is given up at once, and alone: waiting for room would hold up
+// everything else that the worker sends. The socket's buffer is as large as it may be, so that a deep qdisc of one
+// destination does not use it up.
 //
 // The kernel takes no frame from a packet socket that is longer than the MTU by more than one 802.1Q tag, though VLAN
 // devices send them. Such a frame takes a detour: sent on the divert device's peer, a program sends it out of the interface.
@@ -29,14 +30,10 @@ class PacketTransmitter : public PacketSink {
   explicit PacketTransmitter(const PacketTransmitterOptions& options);  // throws std::system_error
   ~PacketTransmitter() override;
 
-  // Frames that the kernel refuses for another reason (too long, device down or gone) are given up at once,
-  // each alone.
   void send(std::span<const OutgoingFrame> frames, std::span<bool> sent) override;
 
   // Any thread, from the next packet on. Throws std::system_error.
   void set_qdisc_bypass(bool on);
-
-  static constexpr Duration kRetry = std::chrono::milliseconds(5);
 
  private:
   struct State;

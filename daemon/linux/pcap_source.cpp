@@ -4,7 +4,6 @@
 #include <net/if.h>
 #include <pcap/pcap.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,11 +27,6 @@ namespace {
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kEthernetHeader = 14;
 constexpr std::size_t kTags = 2 * 4;
-
-// While all slots are out there is nothing to poll for: the naps between two looks start with the first and
-// double up to the second.
-constexpr Duration kShortestNap = std::chrono::microseconds(20);
-constexpr Duration kLongestNap = std::chrono::milliseconds(1);
 
 struct CloseCapture {
   void operator()(pcap_t* capture) const { pcap_close(capture); }
@@ -88,7 +82,6 @@ struct PcapSource::State {
       : bytes_per_slot(slot_bytes(options.mtu)),
         slots(slot_count(options)),
         memory(bytes_per_slot * slots),
-        event(check_system_call("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
         capture(open_capture_of(device_name(options.device_index), bytes_per_slot)),
         descriptor(pcap_get_selectable_fd(capture.get())) {}
 
@@ -97,18 +90,12 @@ struct PcapSource::State {
     return slots - (received - given_back_seen);
   }
 
-  bool take_interrupt() const {
-    std::uint64_t interrupts = 0;
-    return read(event.get(), &interrupts, sizeof interrupts) > 0;
-  }
-
   void copy(const pcap_pkthdr& header, const std::byte* bytes);
   void look_for_device();
 
   const std::size_t bytes_per_slot;
   const std::uint32_t slots;
   std::vector<std::byte> memory;
-  FileDescriptor event;  // written by interrupt()
   Capture capture;
   const int descriptor;  // libpcap's, for poll
 
@@ -165,7 +152,10 @@ std::size_t PcapSource::receive(std::span<CapturedFrame> out) {
   const int result = pcap_dispatch(state.capture.get(), static_cast<int>(limit), copy,
                                    reinterpret_cast<u_char*>(state_.get()));
   if (result < 0) state.look_for_device();
-  return limit - state.room.size();
+  const std::size_t count = limit - state.room.size();
+  if (count == 0 && state.gone)
+    throw std::system_error(ENODEV, std::system_category(), "the divert device was deleted");
+  return count;
 }
 
 void PcapSource::give_back(std::span<const std::uint32_t> slots) {
@@ -173,34 +163,12 @@ void PcapSource::give_back(std::span<const std::uint32_t> slots) {
                            std::memory_order_release);
 }
 
-void PcapSource::wait(std::optional<Duration> timeout) {
-  using SteadyClock = std::chrono::steady_clock;
-  State& state = *state_;
-  const auto deadline = timeout ? SteadyClock::now() + *timeout : SteadyClock::time_point::max();
-  Duration nap = kShortestNap;
-  for (;;) {
-    const bool has_room = state.free_slots() > 0;
-    const Duration left = std::max(Duration::zero(), Duration(deadline - SteadyClock::now()));
-    const Duration longest = has_room ? left : std::min(nap, left);
-    const Duration limit = state.gone && has_room ? Duration::zero() : longest;
-    nap = std::min(2 * nap, kLongestNap);
-    const timespec time{.tv_sec = limit.count() / 1'000'000'000, .tv_nsec = limit.count() % 1'000'000'000};
-    std::array<pollfd, 2> descriptors{{{.fd = state.event.get(), .events = POLLIN, .revents = 0},
-                                       {.fd = state.descriptor, .events = POLLIN, .revents = 0}}};
-    const int ready = ppoll(descriptors.data(), has_room ? 2 : 1, &time, nullptr);
-    if (ready < 0 && errno != EINTR) check_system_call("wait for packets", ready);
-    if (ready < 0 || state.take_interrupt() || (descriptors[1].revents & POLLIN) != 0) return;
-    if ((descriptors[1].revents & POLLERR) != 0) state.look_for_device();
-    if (state.gone && has_room)
-      throw std::system_error(ENODEV, std::system_category(), "the divert device was deleted");
-    if (SteadyClock::now() >= deadline) return;
-  }
+int PcapSource::descriptor() const {
+  return state_->descriptor;
 }
 
-void PcapSource::interrupt() {
-  const std::uint64_t one = 1;
-  // Fails only when the counter is full, and then the interrupt is pending already.
-  [[maybe_unused]] const ssize_t written = write(state_->event.get(), &one, sizeof one);
+void PcapSource::note_error() {
+  state_->look_for_device();
 }
 
 bool PcapSource::waiting() const {

@@ -30,10 +30,10 @@ class PcapSource : public CaptureSource {
   ~PcapSource() override;
 
   std::size_t receive(std::span<CapturedFrame> out) override;
-  void wait(std::optional<Duration> timeout) override;
-  void interrupt() override;
   void give_back(std::span<const std::uint32_t> slots) override;
   bool waiting() const override;
+  int descriptor() const override;
+  void note_error() override;
   std::size_t slots() const override;
   CaptureCounts counts() const override;
 

@@ -1,12 +1,16 @@
 #include "linux/timer_waiter.hpp"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+
+#include "linux/system_call.hpp"
 
 namespace headgate {
 
@@ -26,6 +30,11 @@ constexpr std::int64_t kHighPercent = 75;
 // While it spins, it takes what arrives, unless the deadline is nearer than that may take.
 constexpr Duration kReadingTime = std::chrono::microseconds(20);
 
+// poll() calls a packet ring readable for as long as the slot that the kernel filled last has not been given back, also
+// when it has been received. The naps between two looks then start with the first and double up to the second.
+constexpr Duration kShortestNap = std::chrono::microseconds(20);
+constexpr Duration kLongestNap = std::chrono::milliseconds(1);
+
 // A sleep shorter than this is over later than spinning would be.
 constexpr Duration kShortestSleep = std::chrono::microseconds(4);
 
@@ -35,18 +44,6 @@ void pause_briefly() {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
-}
-
-// Without FUTEX_CLOCK_REALTIME the deadline of FUTEX_WAIT_BITSET is absolute CLOCK_MONOTONIC.
-int futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, const timespec* deadline) {
-  static_assert(sizeof word == sizeof(std::uint32_t));
-  const long result = syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline, nullptr,
-                              FUTEX_BITSET_MATCH_ANY);
-  return result < 0 ? errno : 0;
-}
-
-void futex_wake(std::atomic<std::uint32_t>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
 timespec to_timespec(Instant instant) {
@@ -67,49 +64,109 @@ void MonotonicClock::sleep(Duration duration) {
   clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
 }
 
+TimerWaiter::TimerWaiter()
+    : event_(check_system_call("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
+      polled_(check_system_call("epoll_create1", epoll_create1(EPOLL_CLOEXEC))) {
+  epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
+  check_system_call("epoll_ctl", epoll_ctl(polled_.get(), EPOLL_CTL_ADD, event_.get(), &event));
+}
+
+void TimerWaiter::add(PacketSource& source) {
+  if (source.descriptor() >= 0) {
+    epoll_event event{.events = EPOLLIN, .data = {.ptr = &source}};
+    check_system_call("epoll_ctl", epoll_ctl(polled_.get(), EPOLL_CTL_ADD, source.descriptor(), &event));
+  }
+  sources_.push_back(&source);
+}
+
+void TimerWaiter::remove(PacketSource& source) {
+  if (std::erase(sources_, &source) == 0 || source.descriptor() < 0) return;
+  epoll_ctl(polled_.get(), EPOLL_CTL_DEL, source.descriptor(), nullptr);
+}
+
 void TimerWaiter::prepare() {
   deadline_.store(kNoDeadline, std::memory_order_seq_cst);
   state_.exchange(kWaiting, std::memory_order_acq_rel);
 }
 
-void TimerWaiter::wait(std::optional<Instant> deadline) {
+void TimerWaiter::wait(std::optional<Instant> deadline, bool busy) {
   if (deadline) {
     deadline_.store(deadline->time_since_epoch().count(), std::memory_order_seq_cst);
-    sleep_until(*deadline);
-  } else if (reader_ != nullptr) {
-    reader_->wait_until(std::nullopt);
+    sleep_until(*deadline, busy);
   } else {
-    while (state_.load(std::memory_order_acquire) == kWaiting) futex_wait(state_, kWaiting, nullptr);
+    wait_for_arrivals(std::nullopt, busy);
   }
   cancel();
 }
 
-void TimerWaiter::sleep_until(Instant deadline) {
+void TimerWaiter::sleep_until(Instant deadline, bool busy) {
   const Instant now = MonotonicClock().now();
   if (deadline <= now) return;
   if (deadline != spins_for_) {
     const Instant awake = deadline - lead(now, deadline);
     if (awake - now >= kShortestSleep || awake == deadline) {
-      if (!sleep(now, awake, deadline)) return;
+      if (!sleep(now, awake, deadline, busy)) return;
     }
   }
   spin_until(deadline);
 }
 
 // Until `awake`. False: there is something to do before the deadline.
-bool TimerWaiter::sleep(Instant now, Instant awake, Instant deadline) {
-  const timespec limit = to_timespec(awake);
-  if (reader_ == nullptr) {
-    while (state_.load(std::memory_order_acquire) == kWaiting)
-      if (futex_wait(state_, kWaiting, &limit) == ETIMEDOUT) break;
-    return true;
-  }
+bool TimerWaiter::sleep(Instant now, Instant awake, Instant deadline, bool busy) {
   if (deadline - now <= kSoon) {
+    const timespec limit = to_timespec(awake);
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &limit, nullptr);
     return true;
   }
-  reader_->wait_until(awake);
+  wait_for_arrivals(awake, busy);
   return MonotonicClock().now() >= awake;
+}
+
+void TimerWaiter::wait_for_arrivals(std::optional<Instant> until, bool busy) {
+  MonotonicClock clock;
+  const auto left = [&]() -> std::optional<Duration> {
+    if (!until) return std::nullopt;
+    return std::max(*until - clock.now(), Duration::zero());
+  };
+  if (busy) return clock.sleep(std::min(left().value_or(kNap), kNap));
+  Duration nap = kShortestNap;
+  for (bool napping = false; state_.load(std::memory_order_acquire) == kWaiting && !has_arrived();
+       napping = true) {
+    std::optional<Duration> limit = left();
+    if (limit == Duration::zero()) return;
+    if (napping) {
+      limit = std::min(limit.value_or(nap), nap);
+      nap = std::min(2 * nap, kLongestNap);
+    }
+    if (!poll(limit, !napping)) return;
+  }
+}
+
+// Until the event, a source (where `sources_too`) or the limit. False: a source has an error, or the limit is over.
+bool TimerWaiter::poll(std::optional<Duration> limit, bool sources_too) {
+  const timespec time = to_timespec(Instant(limit.value_or(Duration::zero())));
+  pollfd descriptor{.fd = sources_too ? polled_.get() : event_.get(), .events = POLLIN, .revents = 0};
+  const int ready = ppoll(&descriptor, 1, limit ? &time : nullptr, nullptr);
+  if (ready <= 0) return ready < 0 || !sources_too;
+  std::array<epoll_event, 16> events;
+  const int count = epoll_wait(polled_.get(), events.data(), events.size(), 0);
+  bool error = false;
+  for (int i = 0; i < count; ++i) {
+    auto* const source = static_cast<PacketSource*>(events[i].data.ptr);
+    std::uint64_t wake_ups = 0;
+    if (source == nullptr) {
+      [[maybe_unused]] const ssize_t bytes = read(event_.get(), &wake_ups, sizeof wake_ups);
+    } else if ((events[i].events & EPOLLERR) != 0) {
+      source->note_error();
+      error = true;
+    }
+  }
+  return !error;
+}
+
+bool TimerWaiter::has_arrived() const {
+  return std::any_of(sources_.begin(), sources_.end(),
+                     [](const PacketSource* source) { return source->waiting(); });
 }
 
 void TimerWaiter::spin_until(Instant deadline) {
@@ -120,7 +177,7 @@ void TimerWaiter::spin_until(Instant deadline) {
   const Instant start = clock.now();
   Instant now = start;
   while (now < deadline && state_.load(std::memory_order_acquire) == kSpinning) {
-    if (reader_ != nullptr && deadline - now > kReadingTime && reader_->has_arrived()) break;
+    if (deadline - now > kReadingTime && has_arrived()) break;
     pause_briefly();
     now = clock.now();
   }
@@ -149,11 +206,9 @@ void TimerWaiter::cancel() {
 
 void TimerWaiter::wake() {
   if (state_.exchange(kWoken, std::memory_order_acq_rel) != kWaiting) return;
-  if (reader_ != nullptr) {
-    reader_->interrupt();
-  } else {
-    futex_wake(state_);
-  }
+  const std::uint64_t one = 1;
+  // Fails only when the counter is full, and then the event is there already.
+  [[maybe_unused]] const ssize_t written = write(event_.get(), &one, sizeof one);
 }
 
 void TimerWaiter::wake_soon() {

@@ -1,5 +1,5 @@
-// The drain thread's sleep until an absolute CLOCK_MONOTONIC deadline, on a futex or at the source that it reads, and the
-// clock itself.
+// A worker's sleep until an absolute CLOCK_MONOTONIC deadline, until a frame arrives at one of its sources, or until it is
+// woken; and the clock itself.
 //
 // The kernel wakes a thread some microseconds late, and no two times equally. So the thread sleeps until shortly before
 // the deadline and spins for the rest, within an allowance: a share of the time that passes, whether it slept or not.
@@ -9,10 +9,11 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "headgate/clock.hpp"
 #include "headgate/config.hpp"
-#include "pipeline/capture_loop.hpp"
+#include "linux/file_descriptor.hpp"
 #include "pipeline/waiter.hpp"
 
 namespace headgate {
@@ -23,11 +24,15 @@ class MonotonicClock : public Clock {
   void sleep(Duration duration) override;
 };
 
-// wake() costs one atomic exchange while the drain thread is busy or spins, and a system call when it sleeps.
+// wake() costs one atomic exchange while the worker is busy or spins, and a system call when it sleeps.
 class TimerWaiter : public Waiter {
  public:
+  TimerWaiter();  // throws std::system_error
+
+  void add(PacketSource& source) override;  // throws std::system_error
+  void remove(PacketSource& source) override;
   void prepare() override;
-  void wait(std::optional<Instant> deadline) override;
+  void wait(std::optional<Instant> deadline, bool busy) override;
   void cancel() override;
   void wake() override;
   void wake_soon() override;
@@ -36,18 +41,17 @@ class TimerWaiter : public Waiter {
   // Any thread; from the next wait() on.
   void set_precision(Precision precision) { precision_.store(precision, std::memory_order_relaxed); }
 
-  // Before the thread runs: it reads, too, and sleeps at its source, so that an arriving packet wakes it. Not within kSoon
-  // before a deadline: then what arrives is found when it wakes by itself.
-  void set_reader(CaptureLoop& reader) { reader_ = &reader; }
-
   // Time spent spinning since construction. Waiting thread.
   Duration spun() const { return spun_; }
 
  private:
-  void sleep_until(Instant deadline);
-  bool sleep(Instant now, Instant awake, Instant deadline);
+  void sleep_until(Instant deadline, bool busy);
+  bool sleep(Instant now, Instant awake, Instant deadline, bool busy);
   void spin_until(Instant deadline);
   Duration lead(Instant now, Instant deadline);
+  void wait_for_arrivals(std::optional<Instant> until, bool busy);
+  bool poll(std::optional<Duration> limit, bool sources_too);
+  bool has_arrived() const;
 
   // prepare() and wake() exchange this word, so one of the two sees the other: either wake() finds somebody
   // waiting, or prepare() acquires what was published before the wake().
@@ -59,9 +63,11 @@ class TimerWaiter : public Waiter {
   std::atomic<std::int64_t> deadline_{kNoDeadline};
   std::atomic<Precision> precision_{Precision::normal};
 
-  CaptureLoop* reader_ = nullptr;  // null: another thread reads
+  FileDescriptor event_;   // written by wake()
+  FileDescriptor polled_;  // epoll: the event and the sources
 
   // Waiting thread.
+  std::vector<PacketSource*> sources_;
   Duration allowance_{};  // of spinning
   Instant allowance_time_{};
   // The last deadline before which it spun: what interrupts that does not send it to sleep again.

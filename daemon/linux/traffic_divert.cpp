@@ -225,6 +225,9 @@ void TrafficDivert::reset(Instant now) {
 Duration TrafficDivert::unread_for(Instant now) const {
   return state_->program.unread_for(now);
 }
+bool TrafficDivert::has_let_pass() const {
+  return state_->program.has_let_pass();
+}
 UnshapedStatistics TrafficDivert::unshaped() const {
   const DivertProgram& program = state_->program;
   return {.packets = program.passed_unshaped(), .times = program.openings(), .open = program.open_time()};

@@ -9,7 +9,7 @@
 // The wire of an inline divert is laid by construction, taken over if there is one, and lasts until the divert's
 // destruction after an attach(), unless it is to be kept: it survives the death of this process.
 //
-// Main thread, except reset() (any capture loop) and unread_for() and unshaped() (any).
+// Main thread, except reset(), unread_for() and has_let_pass() (the shape's workers) and unshaped() (any).
 #pragma once
 
 #include <cstdint>
@@ -66,10 +66,10 @@ class TrafficDivert : public DeadManSwitch {
 
   void set_divert_control(bool on);  // at a reload
   void reset(Instant now) override;  // the dead-man switch: packets are being read
-  // How long diverted packets have been unread; zero: none are. A packet that was diverted but lost before
-  // the ring leaves this running with nothing to read: PacketRing::interrupt() makes the capture loop reset
-  // it then.
-  Duration unread_for(Instant now) const;
+  // A packet that was diverted but lost before the ring leaves this running with nothing to read: Port::look_at_switch()
+  // resets it then.
+  Duration unread_for(Instant now) const override;
+  bool has_let_pass() const override;
 
   UnshapedStatistics unshaped() const;  // what the switch let pass, up to the last reset()
   unsigned device_mtu() const;          // of both ends, at construction

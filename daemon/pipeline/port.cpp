@@ -27,7 +27,6 @@ Port::Port(PortOptions options, Clock& clock)
     inputs_[i].from = &peer->from;
     outputs_[i] = {.to = &peer->to, .waiter = &peer->waiter};
   }
-  observe(!taps_.empty());
 }
 
 std::size_t Port::read(std::size_t most, OutgoingBatch& outgoing) {
@@ -52,7 +51,7 @@ std::size_t Port::read(std::size_t most, OutgoingBatch& outgoing) {
     reset_withheld_ = !watch_.reset(part_, clock_.now(), clock_);
   }
   if (all && !blocked_) late_ = false;
-  if (ending_ && all && !blocked_) end_reading();
+  if (ended_ && all && !blocked_) end_reading();
   return count;
 }
 
@@ -236,8 +235,12 @@ void Port::end_reading(std::exception_ptr failure) {
   failed_.store(true, std::memory_order_release);
 }
 
-bool Port::ended() const {
-  return std::all_of(inputs_.begin(), inputs_.end(),
+void Port::begin_end(std::function<void()> done) {
+  ended_ = std::move(done);
+}
+
+bool Port::has_ended() const {
+  return ended_ != nullptr && std::all_of(inputs_.begin(), inputs_.end(),
                      [](const Input& input) { return input.ended && input.slots.empty(); });
 }
 

@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/classifier.hpp"
@@ -79,14 +80,16 @@ class Port {
   bool can_go_on() const;
   void go_on(const std::function<void()>& send_due);
 
-  // Reads what is left in the source, hands it over, and then reads no more.
-  void begin_end() { ending_ = true; }
-  // Nothing more comes from its source or its peers, and no slot is out.
-  bool ended() const;
+  // Reads what is left in the source, hands it over, and then reads no more. `done` is called when nothing more comes from
+  // its peers either, and no slot is out.
+  void begin_end(std::function<void()> done);
+  bool has_ended() const;
+  void note_end() { std::exchange(ended_, nullptr)(); }
   // What the source threw; null: nothing. Any thread once failed().
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   std::exception_ptr failure() const { return failure_; }
 
+  bool reads() const { return reconfiguration_ == nullptr && !own().ended; }
   void observe(bool on);  // the taps want to see its packets
   PacketTaps* taps() const { return observed_ ? &taps_ : nullptr; }
   Shaper& shaper() { return shaper_; }
@@ -113,7 +116,6 @@ class Port {
     bool staged = false;  // something of the present batch
   };
 
-  bool reads() const { return reconfiguration_ == nullptr && !own().ended; }
   Input& own() { return inputs_[part_]; }
   const Input& own() const { return inputs_[part_]; }
   std::size_t room() const;
@@ -142,7 +144,7 @@ class Port {
   std::vector<Output> outputs_;  // by part
 
   bool observed_ = false;
-  bool ending_ = false;
+  std::function<void()> ended_;  // set: reads no more than what is left
   bool late_ = false;  // what stands in the source has waited there for want of a processor
   bool clearing_ = false;
   bool reset_withheld_ = false;

@@ -14,12 +14,16 @@ Reconfiguration::Reconfiguration(std::shared_ptr<const Classifier> classifier, s
 
 // Once a worker has ended the last step, nothing here may be left for it to read: the last one keeps the promise, and
 // whoever waits for that may destroy this.
-void Reconfiguration::end(Step step) {
+bool Reconfiguration::end(Step step) {
   const std::size_t all = parts();
   auto& ended = ended_[static_cast<std::size_t>(step)];
-  if (ended.fetch_add(1, std::memory_order_acq_rel) + 1 < all) return;
-  if (step != Step::take_in) return wake_all();
-  done_.set_value();
+  if (ended.fetch_add(1, std::memory_order_acq_rel) + 1 < all) return false;
+  if (step == Step::take_in) {
+    done_.set_value();
+  } else {
+    wake_all();
+  }
+  return true;
 }
 
 bool Reconfiguration::all_ended(Step step) const {
@@ -54,11 +58,6 @@ void Reconfiguration::put_in_force(std::size_t part, Shaper& shaper, Instant now
   for (std::size_t other = 0; other < parts(); ++other) {
     std::move(leaving[other].begin(), leaving[other].end(), std::back_inserter(moving_[other]));
   }
-}
-
-void Reconfiguration::run(const std::vector<Shaper*>& shapers, Instant now) {
-  for (std::size_t i = 0; i < shapers.size(); ++i) put_in_force(i, *shapers[i], now);
-  for (std::size_t i = 0; i < shapers.size(); ++i) take_in(i, *shapers[i], now);
 }
 
 void Reconfiguration::take_in(std::size_t part, Shaper& shaper, Instant now) {

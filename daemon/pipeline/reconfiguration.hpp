@@ -44,18 +44,15 @@ class Reconfiguration {
   // Kept when all workers have ended.
   std::future<void> done() { return done_.get_future(); }
 
-  // The steps; each is ended once by each worker, which is woken when all have. After the last one the worker must not
-  // touch this any more.
+  // The steps; each is ended once by each worker, which is woken when all have. True: it was the last to do so. After the
+  // last step the worker must not touch this any more.
   enum class Step : std::uint8_t { stand, put_in_force, take_in };
-  void end(Step step);
+  bool end(Step step);
   bool all_ended(Step step) const;
 
   // Worker `part`, in the steps of these names.
   void put_in_force(std::size_t part, Shaper& shaper, Instant now);
   void take_in(std::size_t part, Shaper& shaper, Instant now);
-
-  // All of it in this thread, while nobody reads for the shape.
-  void run(const std::vector<Shaper*>& shapers, Instant now);
 
  private:
   struct MovingPacket {

@@ -31,7 +31,7 @@ void Worker::stop() {
 // The worker's whole work.
 void Worker::go_round() {
   if (has_requests_.load(std::memory_order_relaxed)) run_requests();
-  run_reconfigurations();
+  attend_to_ports();
   const std::size_t read_count = read();
   const Instant now = clock_.now();
   rest_at_times(now);
@@ -52,8 +52,9 @@ std::size_t Worker::read() {
   const std::size_t count = ports_.size();
   std::size_t at = first_port_ < count ? first_port_ : 0;
   for (std::size_t i = 0; i < count && frames < Port::kBatch; ++i) {
-    frames += ports_[at]->read(Port::kBatch - frames, outgoing_);
-    hand_overs += ports_[at]->take_hand_overs(Port::kBatch - std::min(Port::kBatch, hand_overs));
+    Port& port = *ports_[at].port;
+    frames += port.read(Port::kBatch - frames, outgoing_);
+    hand_overs += port.take_hand_overs(Port::kBatch - std::min(Port::kBatch, hand_overs));
     at = at + 1 == count ? 0 : at + 1;
   }
   first_port_ = at;
@@ -74,7 +75,7 @@ void Worker::send_all_due() {
 // A frame that leaves soon is not worth a copy; as long as there is room for the slots of the next batch.
 void Worker::give_back_slots(std::optional<Instant> next) {
   std::size_t out = 0;
-  for (const Port* port : ports_) out += port->slots_out();
+  for (const PortEntry& entry : ports_) out += entry.port->slots_out();
   if (out == 0) return;
   const bool soon = next && schedule_.lends() && *next - clock_.now() <= kLoan;
   if (soon && out + 2 * Port::kBatch <= OutgoingBatch::kMostSlots) return;
@@ -83,14 +84,31 @@ void Worker::give_back_slots(std::optional<Instant> next) {
 
 void Worker::give_back_slots() {
   schedule_.keep_lent();
-  for (Port* port : ports_) port->give_back_slots();
+  for (const PortEntry& entry : ports_) entry.port->give_back_slots();
 }
 
-void Worker::run_reconfigurations() {
-  for (Port* port : ports_) {
-    if (!port->can_go_on()) continue;
-    give_back_slots();
-    port->go_on([this] { send_all_due(); });
+// What they wait for outside a packet's way. Whoever hears of an end may remove the port, but only by a request.
+void Worker::attend_to_ports() {
+  for (const PortEntry& entry : ports_) {
+    Port& port = *entry.port;
+    if (port.can_go_on()) {
+      give_back_slots();
+      port.go_on([this] { send_all_due(); });
+    }
+    if (port.has_ended()) port.note_end();
+  }
+}
+
+// Frames that nobody reads for now must not end a wait.
+void Worker::watch_sources() {
+  for (PortEntry& entry : ports_) {
+    if (entry.watched == entry.port->reads()) continue;
+    entry.watched = !entry.watched;
+    if (entry.watched) {
+      waiter_.add(entry.port->source());
+    } else {
+      waiter_.remove(entry.port->source());
+    }
   }
 }
 
@@ -104,10 +122,11 @@ void Worker::publish(Instant now, std::optional<Instant> next) {
 void Worker::sleep_until(std::optional<Instant> next) {
   waiter_.prepare();
   if (has_work()) return waiter_.cancel();
+  watch_sources();
   bool busy = std::exchange(busy_, false);
-  for (const Port* port : ports_) {
-    busy = busy || port->blocked();
-    if (!port->must_look_again()) continue;
+  for (const PortEntry& entry : ports_) {
+    busy = busy || entry.port->blocked();
+    if (!entry.port->must_look_again()) continue;
     const Instant latest = clock_.now() + kLookAgain;
     next = std::min(next.value_or(latest), latest);
   }
@@ -116,8 +135,9 @@ void Worker::sleep_until(std::optional<Instant> next) {
 
 bool Worker::has_work() const {
   return stopping_.load(std::memory_order_seq_cst) || has_requests_.load(std::memory_order_seq_cst) ||
-         std::any_of(ports_.begin(), ports_.end(),
-                     [](const Port* port) { return port->has_hand_overs() || port->can_go_on(); });
+         std::any_of(ports_.begin(), ports_.end(), [](const PortEntry& entry) {
+           return entry.port->has_hand_overs() || entry.port->can_go_on() || entry.port->has_ended();
+         });
 }
 
 void Worker::rest_at_times(Instant now) {
@@ -129,16 +149,19 @@ void Worker::rest_at_times(Instant now) {
 }
 
 void Worker::add_port(Port& port) {
-  ports_.push_back(&port);
   outgoing_.add_port(port);
   waiter_.add(port.source());
+  ports_.push_back({.port = &port, .watched = true});
 }
 
 void Worker::remove_port(Port& port) {
-  port.observe(false);
-  waiter_.remove(port.source());
+  const auto found = std::find_if(ports_.begin(), ports_.end(),
+                                  [&port](const PortEntry& entry) { return entry.port == &port; });
+  if (found == ports_.end()) return;
+  if (found->watched) waiter_.remove(port.source());
+  ports_.erase(found);
   outgoing_.remove_port(port);
-  std::erase(ports_, &port);
+  port.observe(false);
 }
 
 void Worker::send_rest(Port& port, Instant give_up) {

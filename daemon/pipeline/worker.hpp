@@ -78,7 +78,8 @@ class Worker {
   void give_back_slots(std::optional<Instant> next);
   void give_back_slots();
   void run_requests();
-  void run_reconfigurations();
+  void attend_to_ports();
+  void watch_sources();
   void sleep_until(std::optional<Instant> next);
   bool has_work() const;
   void rest_at_times(Instant now);
@@ -88,7 +89,11 @@ class Worker {
   Clock& clock_;
   Schedule schedule_;
   OutgoingBatch outgoing_;
-  std::vector<Port*> ports_;
+  struct PortEntry {
+    Port* port;
+    bool watched;  // its source ends a wait
+  };
+  std::vector<PortEntry> ports_;
   std::size_t first_port_ = 0;  // that the next round begins with
   WorkerHealth health_;
   bool real_time_ = false;

@@ -79,7 +79,7 @@ struct ShapeConfig {
   Segmentation segmentation = Segmentation::precise;
   CaptureMethod capture = CaptureMethod::ring;
   Precision precision = Precision::normal;
-  std::uint32_t workers = 1;  // pairs of a capture and a drain thread: up to kMaxWorkers
+  std::uint32_t workers = 1;  // threads that serve it: up to kMaxWorkers
 
   // Link-layer accounting, in bytes, as in tc-stab(8): a packet costs max(frame + overhead, mpu, 1) where bytes are
   // counted. Of a super-packet, each of the packets it holds does.
@@ -107,6 +107,7 @@ struct DaemonConfig {
   std::uint32_t max_flows = 65'536;           // flow records of each shape
   Duration idle = std::chrono::seconds(60);   // a flow without packets for this long is forgotten
   std::string control = kDefaultControlPath;  // control socket
+  std::uint32_t workers = 0;                  // threads for all shapes; 0: one a processor at most
   bool operator==(const DaemonConfig&) const = default;
 };
 

@@ -1,4 +1,4 @@
-#include "pipeline/drain_choice.hpp"
+#include "pipeline/part_of_flow.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,14 +12,14 @@ namespace {
 constexpr int kFlows = 200'000;
 
 TEST(DrainChoice, IsAlwaysTheOneDrainThreadThereIs) {
-  for (const std::uint32_t hash : {0U, 1U, 0x8000'0000U, 0xffff'ffffU}) EXPECT_EQ(drain_of(hash, 1), 0u);
+  for (const std::uint32_t hash : {0U, 1U, 0x8000'0000U, 0xffff'ffffU}) EXPECT_EQ(part_of_flow(hash, 1), 0u);
 }
 
 TEST(DrainChoice, SpreadsFlowsEvenly) {
   for (const std::size_t drains : {2U, 3U, 16U, 64U}) {
     std::mt19937 random(1);
     std::vector<int> flows(drains);
-    for (int i = 0; i < kFlows; ++i) ++flows.at(drain_of(static_cast<std::uint32_t>(random()), drains));
+    for (int i = 0; i < kFlows; ++i) ++flows.at(part_of_flow(static_cast<std::uint32_t>(random()), drains));
     const double share = static_cast<double>(kFlows) / static_cast<double>(drains);
     const auto [least, most] = std::minmax_element(flows.begin(), flows.end());
     EXPECT_GT(*least, 0.9 * share) << drains;
@@ -35,7 +35,7 @@ TEST(DrainChoice, LeavesTheFlowsOfOneSpreadOverItsTable) {
   int chosen = 0;
   for (int i = 0; i < kFlows; ++i) {
     const auto hash = static_cast<std::uint32_t>(random());
-    if (drain_of(hash, 16) != 5) continue;
+    if (part_of_flow(hash, 16) != 5) continue;
     ++chosen;
     ++by_top[hash >> 28];
     ++by_bottom[hash & (kParts - 1)];

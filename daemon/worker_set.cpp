@@ -1,0 +1,102 @@
+#include "worker_set.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "linux/real_time.hpp"
+
+namespace headgate {
+
+namespace {
+
+// Address space: more than the host has memory is in nobody's configuration.
+ScheduleLimits address_space() {
+  const auto memory =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  constexpr std::uint64_t kLeastChunk = 256;
+  constexpr std::uint64_t kMostFlows = std::uint64_t{1} << 26;
+  return {.memory = DataSize{memory},
+          .max_flows = static_cast<std::uint32_t>(std::min(memory / kLeastChunk, kMostFlows))};
+}
+
+}  // namespace
+
+WorkerThread::WorkerThread(std::size_t number, bool real_time, MemorySource& memory, Log log)
+    : number_(number),
+      real_time_(real_time),
+      log_(std::move(log)),
+      worker_(address_space(), memory, waiter_, clock_) {
+  worker_.expect_run();
+  thread_ = std::thread([this] { run(); });
+}
+
+WorkerThread::~WorkerThread() {
+  worker_.stop();
+  thread_.join();
+}
+
+void WorkerThread::run() {
+  // At most 15 characters.
+  pthread_setname_np(pthread_self(), ("hg-worker-" + std::to_string(number_)).c_str());
+  set_timer_slack();
+  if (real_time_) {
+    const std::string refusal = set_real_time_priority();
+    if (refusal.empty()) worker_.set_real_time();
+    if (!refusal.empty() && number_ == 0)
+      log_("departures are timed by ordinary threads, less exact under load: " + refusal);
+  }
+  worker_.run();
+}
+
+void WorkerThread::serve(Precision precision) {
+  ++(precision == Precision::high ? high_ : normal_);
+  choose_precision();
+}
+
+void WorkerThread::leave(Precision precision) {
+  --(precision == Precision::high ? high_ : normal_);
+  choose_precision();
+}
+
+void WorkerThread::choose_precision() {
+  waiter_.set_precision(high_ > 0 ? Precision::high : Precision::normal);
+}
+
+WorkerSet::WorkerSet(std::size_t workers, MemorySource& memory, WorkerThread::Log log)
+    : most_(workers != 0 ? workers : std::max(1U, std::thread::hardware_concurrency())),
+      memory_(memory),
+      log_(std::move(log)) {}
+
+std::vector<WorkerThread*> WorkerSet::choose(std::size_t count, bool real_time) {
+  std::vector<WorkerThread*> kind;
+  std::size_t idle = 0;
+  for (const auto& thread : threads_) {
+    if (thread->real_time() != real_time) continue;
+    kind.push_back(thread.get());
+    idle += thread->shapes() == 0 ? 1 : 0;
+  }
+  while (kind.size() < count || (idle < count && threads_.size() < most_)) {
+    kind.push_back(&add(real_time));
+    ++idle;
+  }
+  std::stable_sort(kind.begin(), kind.end(), [](const WorkerThread* left, const WorkerThread* right) {
+    return left->shapes() < right->shapes();
+  });
+  kind.resize(count);
+  return kind;
+}
+
+WorkerThread& WorkerSet::add(bool real_time) {
+  threads_.push_back(std::make_unique<WorkerThread>(next_number_++, real_time, memory_, log_));
+  return *threads_.back();
+}
+
+void WorkerSet::end_unused() {
+  std::erase_if(threads_, [](const auto& thread) { return thread->shapes() == 0; });
+}
+
+}  // namespace headgate

@@ -1,0 +1,78 @@
+// The daemon's worker threads, and which shapes each of them serves.
+//
+// There are as many threads as shapes, but at most one a processor, or as many as [daemon] workers says. A shape that
+// wants several workers gets as many all the same. Threads with real-time priority and ordinary ones are of two kinds, and
+// a shape is served by one kind alone: where departures are to be exact no ordinary work is in the way.
+//
+// Main thread.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/memory_area.hpp"
+#include "headgate/config.hpp"
+#include "linux/timer_waiter.hpp"
+#include "pipeline/worker.hpp"
+
+namespace headgate {
+
+// A worker with its thread, from construction to destruction.
+class WorkerThread {
+ public:
+  using Log = std::function<void(const std::string& line)>;  // called by any thread
+
+  WorkerThread(std::size_t number, bool real_time, MemorySource& memory, Log log);
+  ~WorkerThread();
+  WorkerThread(const WorkerThread&) = delete;
+  WorkerThread& operator=(const WorkerThread&) = delete;
+
+  Worker& worker() { return worker_; }
+  bool real_time() const { return real_time_; }
+
+  // A shape with this precision is served from here on, or no more. High precision holds for all that it serves.
+  void serve(Precision precision);
+  void leave(Precision precision);
+  std::size_t shapes() const { return normal_ + high_; }
+
+ private:
+  void run();
+  void choose_precision();
+
+  const std::size_t number_;
+  const bool real_time_;
+  const Log log_;
+  MonotonicClock clock_;
+  TimerWaiter waiter_;
+  Worker worker_;
+  std::size_t normal_ = 0;  // shapes of this precision
+  std::size_t high_ = 0;
+  std::thread thread_;  // last: it uses all the rest
+};
+
+class WorkerSet {
+ public:
+  // `workers`: 0: one a processor at most. `memory` outlives it.
+  WorkerSet(std::size_t workers, MemorySource& memory, WorkerThread::Log log);
+
+  // The `count` workers that a new shape gets: different ones of one kind, those that serve the fewest shapes. Makes
+  // threads where there may be more.
+  std::vector<WorkerThread*> choose(std::size_t count, bool real_time);
+  // Ends the threads that serve no shape.
+  void end_unused();
+
+ private:
+  WorkerThread& add(bool real_time);
+
+  const std::size_t most_;
+  MemorySource& memory_;
+  const WorkerThread::Log log_;
+  std::size_t next_number_ = 0;
+  std::vector<std::unique_ptr<WorkerThread>> threads_;
+};
+
+}  // namespace headgate
