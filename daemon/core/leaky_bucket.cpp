@@ -14,11 +14,11 @@ constexpr std::int64_t kForever = std::int64_t{1} << 61;  // 73 years
 RateLimit::RateLimit(std::uint64_t rate, std::uint64_t numerator, std::uint64_t burst_units)
     : rate_(rate), numerator_(numerator), burst_units_(burst_units) {
   unit_ = {static_cast<std::int64_t>(numerator_ / rate_), numerator_ % rate_};
-  burst_ = cost(burst_units_);
+  burst_ = time_of(burst_units_);
 }
 
 // Of any number of units.
-ExactTime RateLimit::large_cost(std::uint64_t units) const {
+ExactTime RateLimit::long_time_of(std::uint64_t units) const {
   const unsigned __int128 product = static_cast<unsigned __int128>(units) * numerator_;
   const unsigned __int128 nanoseconds = product / rate_;
   if (nanoseconds > static_cast<unsigned __int128>(kForever)) return {kForever, 0};

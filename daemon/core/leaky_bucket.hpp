@@ -22,7 +22,7 @@
 
 #include "headgate/clock.hpp"
 #include "headgate/config.hpp"
-#include "headgate/statistics.hpp"
+#include "headgate/cost.hpp"
 
 namespace headgate {
 
@@ -46,7 +46,7 @@ class RateLimit {
   bool set() const { return rate_ != 0; }
 
   // The time in which `units` leave.
-  ExactTime cost(std::uint64_t units) const;
+  ExactTime time_of(std::uint64_t units) const;
   // When `units` may leave at the earliest, rounded up.
   std::int64_t earliest(const ExactTime& next, std::uint64_t units) const;
   // `next` after `units` have left at `departure`.
@@ -56,13 +56,13 @@ class RateLimit {
   // So many units times 8·10^9 fit 64 bits.
   static constexpr std::uint64_t kFewUnits = std::uint64_t{1} << 30;
 
-  ExactTime large_cost(std::uint64_t units) const;
+  ExactTime long_time_of(std::uint64_t units) const;
 
   std::uint64_t rate_ = 0;       // units of the configuration a second: packets, bits
   std::uint64_t numerator_ = 0;  // a unit takes numerator / rate nanoseconds
   std::uint64_t burst_units_ = 0;
-  ExactTime burst_;  // cost of the burst
-  ExactTime unit_;   // cost of one unit
+  ExactTime burst_;  // time of the burst
+  ExactTime unit_;   // time of one unit
 };
 
 // The rate and burst of a class, worked out once for all its buckets.
@@ -71,7 +71,7 @@ struct BucketParameters {
   BucketParameters(const Rate& rate, const Burst& burst, const LinkLayer& link_layer = {});
 
   // Bytes on the link of so many packets of so many bytes; of several packets, as if all were of one size.
-  std::uint64_t link_bytes(const Count& charge) const;
+  std::uint64_t link_bytes(const Cost& cost) const;
 
   RateLimit packets;
   RateLimit bits;
@@ -79,14 +79,13 @@ struct BucketParameters {
 };
 
 // 28 bytes of state; the parameters come with every call. A new bucket has its whole burst at hand.
-// `charge` is what a packet counts against the packet rate and against the bit rate.
 class LeakyBucket {
  public:
-  // When a packet that arrives at `arrival` may leave.
-  Instant departure(const BucketParameters& parameters, Instant arrival, const Count& charge) const;
+  // When a packet that is there from `from` on may leave.
+  Instant earliest(const BucketParameters& parameters, const Cost& cost, Instant from) const;
 
-  // The packet leaves at `departure`, as given by departure() or later.
-  void charge(const BucketParameters& parameters, Instant departure, const Count& charge);
+  // The packet leaves at `departure`: when earliest() says, or later.
+  void commit(const BucketParameters& parameters, const Cost& cost, Instant departure);
 
   // Whether a new bucket in place of this one would treat every packet from `now` on alike.
   bool as_new(Instant now) const;
@@ -105,16 +104,16 @@ class LeakyBucket {
 
 // What every packet goes through, to be inlined.
 
-inline ExactTime RateLimit::cost(std::uint64_t units) const {
+inline ExactTime RateLimit::time_of(std::uint64_t units) const {
   if (units == 1) return unit_;
-  if (units >= kFewUnits) return large_cost(units);
+  if (units >= kFewUnits) return long_time_of(units);
   const std::uint64_t product = units * numerator_;
   return {static_cast<std::int64_t>(product / rate_), product % rate_};
 }
 
 inline std::int64_t RateLimit::earliest(const ExactTime& next, std::uint64_t units) const {
   if (units >= burst_units_) return rounded_up(next);
-  const ExactTime own = cost(units);
+  const ExactTime own = time_of(units);
   // next - (burst - own) in whole nanoseconds and two fractions: next + own in (0, 2), less burst in [0, 1).
   const std::int64_t whole = next.nanoseconds - burst_.nanoseconds + own.nanoseconds;
   const std::uint64_t gained = next.remainder + own.remainder;
@@ -125,7 +124,7 @@ inline std::int64_t RateLimit::earliest(const ExactTime& next, std::uint64_t uni
 inline ExactTime RateLimit::after(const ExactTime& next, std::int64_t departure, std::uint64_t units) const {
   // A departure at `next` rounded up is one at `next`: else each rounding would push the schedule.
   const ExactTime from = departure > rounded_up(next) ? ExactTime{departure, 0} : next;
-  const ExactTime own = cost(units);
+  const ExactTime own = time_of(units);
   ExactTime sum{from.nanoseconds + own.nanoseconds, from.remainder + own.remainder};
   if (sum.remainder >= rate_) {
     sum.remainder -= rate_;
@@ -134,37 +133,37 @@ inline ExactTime RateLimit::after(const ExactTime& next, std::int64_t departure,
   return sum;
 }
 
-inline std::uint64_t BucketParameters::link_bytes(const Count& charge) const {
-  const auto overhead = static_cast<std::int64_t>(charge.packets) * link_layer.overhead;
-  const std::int64_t bytes = static_cast<std::int64_t>(charge.bytes) + overhead;
-  const std::uint64_t least = charge.packets * std::max(1u, link_layer.mpu);
+inline std::uint64_t BucketParameters::link_bytes(const Cost& cost) const {
+  const auto overhead = static_cast<std::int64_t>(cost.packets) * link_layer.overhead;
+  const std::int64_t bytes = static_cast<std::int64_t>(cost.bytes) + overhead;
+  const std::uint64_t least = cost.packets * std::max(1u, link_layer.mpu);
   return std::max(static_cast<std::uint64_t>(std::max<std::int64_t>(0, bytes)), least);
 }
 
-inline Instant LeakyBucket::departure(const BucketParameters& parameters, Instant arrival,
-                                      const Count& charge) const {
-  std::int64_t departure = arrival.time_since_epoch().count();
+inline Instant LeakyBucket::earliest(const BucketParameters& parameters, const Cost& cost,
+                                     Instant from) const {
+  std::int64_t departure = from.time_since_epoch().count();
   if (parameters.packets.set()) {
     departure =
-        std::max(departure, parameters.packets.earliest({packets_next_, packets_remainder_}, charge.packets));
+        std::max(departure, parameters.packets.earliest({packets_next_, packets_remainder_}, cost.packets));
   }
   if (parameters.bits.set()) {
     departure = std::max(
-        departure, parameters.bits.earliest({bits_next_, bits_remainder_}, parameters.link_bytes(charge)));
+        departure, parameters.bits.earliest({bits_next_, bits_remainder_}, parameters.link_bytes(cost)));
   }
   return Instant{Duration{departure}};
 }
 
-inline void LeakyBucket::charge(const BucketParameters& parameters, Instant departure, const Count& charge) {
+inline void LeakyBucket::commit(const BucketParameters& parameters, const Cost& cost, Instant departure) {
   if (parameters.packets.set()) {
     const ExactTime next = parameters.packets.after({packets_next_, packets_remainder_},
-                                                    departure.time_since_epoch().count(), charge.packets);
+                                                    departure.time_since_epoch().count(), cost.packets);
     packets_next_ = next.nanoseconds;
     packets_remainder_ = static_cast<std::uint32_t>(next.remainder);
   }
   if (parameters.bits.set()) {
     const ExactTime next = parameters.bits.after(
-        {bits_next_, bits_remainder_}, departure.time_since_epoch().count(), parameters.link_bytes(charge));
+        {bits_next_, bits_remainder_}, departure.time_since_epoch().count(), parameters.link_bytes(cost));
     bits_next_ = next.nanoseconds;
     bits_remainder_ = next.remainder;
   }

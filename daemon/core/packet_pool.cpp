@@ -9,7 +9,6 @@ namespace headgate {
 namespace {
 
 constexpr std::size_t kMacBytes = 12;
-constexpr std::uint64_t kMostChunks = (std::uint64_t{1} << 31) - 1;
 
 std::array<std::byte, PacketPool::kTagBytes> wire_form(StrippedTag tag) {
   return {std::byte(tag.tpid >> 8), std::byte(tag.tpid & 0xff), std::byte(tag.tci >> 8),
@@ -24,23 +23,14 @@ bool is_tagged(std::span<const std::byte> frame, StrippedTag tag) {
 
 static_assert(sizeof(StoredPacket) == 48 && std::is_trivially_destructible_v<StoredPacket>);
 
-PacketPool::PacketPool(DataSize memory, std::pmr::memory_resource* source)
-    : source_(source),
-      chunk_count_(
-          static_cast<std::uint32_t>(std::clamp<std::uint64_t>(memory.bytes / kChunkBytes, 1, kMostChunks))),
-      chunks_(std::pmr::polymorphic_allocator<Chunk>(source).allocate(chunk_count_)),
-      free_(chunk_count_, source) {
+PacketPool::PacketPool(DataSize size, MemorySource& memory) : chunks_(chunks_in(size), memory) {
   lent_.reserve(kMostLent);
-}
-
-PacketPool::~PacketPool() {
-  std::pmr::polymorphic_allocator<Chunk>(source_).deallocate(chunks_, chunk_count_);
 }
 
 PacketHandle PacketPool::store_pieces(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix) {
   const bool tagged = is_tagged(frame, tag);
   const std::size_t length = prefix + frame.size() + (tagged ? kTagBytes : 0);
-  if (chunks_for(length) > free_chunks()) return kNoPacket;
+  if (!make_ready(chunks_for(length))) return kNoPacket;
   const PacketHandle first = take(length);
   const auto tag_bytes = wire_form(tag);
   const std::array<std::span<const std::byte>, 4> pieces = {
@@ -56,7 +46,7 @@ void PacketPool::fill(PacketHandle first, std::span<const std::span<const std::b
   for (std::span<const std::byte> piece : pieces) {
     while (!piece.empty()) {
       if (room.empty()) {
-        const std::uint32_t next = free_.take();
+        const std::uint32_t next = chunks_.take();
         link(last) = next;
         last = next;
         room = payload(next, false);
@@ -74,7 +64,7 @@ PacketHandle PacketPool::store_lent(std::span<const std::byte> frame, StrippedTa
   if (frame.size() < kLentFrom || lent_.size() == kMostLent) return store(frame, tag, prefix);
   const bool tagged = is_tagged(frame, tag);
   const std::size_t length = prefix + frame.size() + (tagged ? kTagBytes : 0);
-  if (chunks_for(length) > free_chunks()) return kNoPacket;
+  if (!make_ready(chunks_for(length))) return kNoPacket;
   const PacketHandle packet = take(length);
   header(packet)->lent = true;
   set_aside_ += chunks_for(length) - 1;
@@ -84,7 +74,7 @@ PacketHandle PacketPool::store_lent(std::span<const std::byte> frame, StrippedTa
   new (payload(packet, true).data()) Loan{.rest = frame.subspan(kMacBytes),
                                           .head_bytes = static_cast<std::uint32_t>(head_bytes),
                                           .place = static_cast<std::uint32_t>(lent_.size())};
-  const std::span<std::byte> head = lent_head(packet);
+  const std::span<std::byte> head = payload(packet, true).subspan(sizeof(Loan), head_bytes);
   std::memcpy(head.data(), frame.data() - prefix, copied);
   if (tagged) std::memcpy(head.data() + copied, wire_form(tag).data(), kTagBytes);
   lent_.push_back(packet);
@@ -114,11 +104,15 @@ void PacketPool::end_loan(PacketHandle packet) {
   set_aside_ -= chunks_for(header(packet)->length) - 1;
 }
 
-PacketPool::Loan& PacketPool::loan(PacketHandle packet) const {
+PacketPool::Loan& PacketPool::loan(PacketHandle packet) {
   return *std::launder(reinterpret_cast<Loan*>(payload(packet, true).data()));
 }
 
-std::span<std::byte> PacketPool::lent_head(PacketHandle packet) const {
+const PacketPool::Loan& PacketPool::loan(PacketHandle packet) const {
+  return *std::launder(reinterpret_cast<const Loan*>(payload(packet, true).data()));
+}
+
+std::span<const std::byte> PacketPool::lent_head(PacketHandle packet) const {
   return payload(packet, true).subspan(sizeof(Loan), loan(packet).head_bytes);
 }
 
@@ -127,7 +121,7 @@ void PacketPool::free_all(PacketHandle packet) {
   if (header(packet)->lent) end_loan(packet);
   for (std::uint32_t chunk = packet; chunk != kEnd;) {
     const std::uint32_t next = link(chunk);
-    free_.give_back(chunk);
+    chunks_.give_back(chunk);
     chunk = next;
   }
 }
@@ -150,8 +144,8 @@ std::size_t PacketPool::parts(PacketHandle packet, std::span<std::span<const std
 }
 
 void PacketPool::prefetch_free(std::uint32_t packets) const {
-  for (std::uint32_t i = 0; i < std::min(packets, free_.size()); ++i) {
-    const auto* chunk = reinterpret_cast<const char*>(&chunks_[free_.next(i)]);
+  for (std::uint32_t i = 0; i < std::min(packets, chunks_.ready()); ++i) {
+    const auto* chunk = reinterpret_cast<const char*>(&chunks_[chunks_.next(i)]);
     prefetch_line(chunk);
     prefetch_line(chunk + 64);
   }

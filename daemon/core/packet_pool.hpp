@@ -1,26 +1,27 @@
-// The memory of all waiting packets: a fixed slab of 256-byte chunks, all allocated by the constructor.
+// The memory of all waiting packets of a schedule: a table of 256-byte chunks that grows as it is used.
 //
-// A frame takes one chunk or a chain of them. The first chunk begins with the packet's header, so that a
-// small frame with its header is two cache lines. When too few chunks are free, store() refuses and the
-// caller makes room.
+// A frame takes one chunk or a chain of them. The first chunk begins with the packet's header, so that a small frame
+// with its header is two cache lines. When too few chunks are free and there is no memory for more, store() refuses and
+// the caller makes room.
 //
 // A large frame may instead be lent: it stays where it is, and only chunks for it are set aside, until it is freed or
 // keep_lent() copies it. What leaves at once is then never copied.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory_resource>
 #include <new>
 #include <span>
 #include <vector>
 
-#include "core/number_stack.hpp"
+#include "core/memory_area.hpp"
 #include "core/prefetch.hpp"
+#include "core/record_table.hpp"
 #include "headgate/clock.hpp"
-#include "headgate/statistics.hpp"
+#include "headgate/cost.hpp"
 #include "headgate/units.hpp"
 
 namespace headgate {
@@ -35,16 +36,16 @@ struct StoredPacket {
   PacketHandle next = kNoPacket;      // in its queue
   PacketHandle previous = kNoPacket;  // in its queue
   Instant arrival{};
-  // Not before this instant; once its bucket is charged, the very instant at which the bucket means it to
-  // leave.
-  Instant departure{};
+  // It leaves at this instant at the earliest: not before it arrived; when its turn is next, not before its bucket lets
+  // it go. Once it is paid for, its bucket means it to leave at this very instant.
+  Instant earliest{};
   std::uint32_t flow = 0;
   std::uint32_t charged_bytes = 0;
   std::uint16_t charged_packets = 0;
-  std::uint16_t class_slot = 0;
+  std::uint16_t class_number = 0;
   bool lent = false;  // of the pool
 
-  Count charge() const { return {charged_packets, charged_bytes}; }
+  Cost cost() const { return {charged_packets, charged_bytes}; }
 };
 
 // A VLAN tag to put back after the MAC addresses; tpid 0: none.
@@ -57,26 +58,27 @@ class PacketPool {
  public:
   static constexpr std::size_t kChunkBytes = 256;
   static constexpr std::size_t kTagBytes = 4;
+  static constexpr std::uint32_t kMostChunks = (std::uint32_t{1} << 31) - 1;  // a handle leaves a bit free
 
-  // At least one chunk, at most 2^31 - 1 of them: a handle leaves a bit free.
-  explicit PacketPool(DataSize memory, std::pmr::memory_resource* source = std::pmr::get_default_resource());
-  ~PacketPool();
+  // Throws std::bad_alloc.
+  PacketPool(DataSize size, MemorySource& memory);
   PacketPool(const PacketPool&) = delete;
   PacketPool& operator=(const PacketPool&) = delete;
 
-  // Copies the frame, with its tag put back. kNoPacket when it needs more chunks than are free. The rest of
-  // the header is the caller's to fill.
+  // Copies the frame, with its tag put back. kNoPacket when it needs more chunks than are free. The rest of the header is
+  // the caller's to fill.
   // `prefix` bytes that stand in front of the frame in memory are stored with it.
   PacketHandle store(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix = 0) {
     const std::size_t length = prefix + frame.size();
-    if (tag.tpid != 0 || length > kFirstBytes || free_chunks() == 0) return store_pieces(frame, tag, prefix);
+    if (tag.tpid != 0 || length > kFirstBytes || chunks_.ready() <= set_aside_)
+      return store_pieces(frame, tag, prefix);
     const PacketHandle packet = take(length);  // most packets by far: one chunk, copied as it is
     if (length > 0) std::memcpy(payload(packet, true).data(), frame.data() - prefix, length);
     return packet;
   }
   void free(PacketHandle packet) {
     if (header(packet)->lent || link(packet) != kEnd) return free_all(packet);
-    free_.give_back(packet);  // most packets by far: one chunk
+    chunks_.give_back(packet);  // most packets by far: one chunk
   }
 
   // As store(), but the frame (and its prefix) must stay valid until it is freed or kept.
@@ -89,7 +91,7 @@ class PacketPool {
   StoredPacket& operator[](PacketHandle packet) { return *header(packet); }
   const StoredPacket& operator[](PacketHandle packet) const { return *header(packet); }
 
-  // The stored frame, piece by piece. Returns the number of pieces; `parts` must have room for chunks_of(its
+  // The stored frame, piece by piece. Returns the number of pieces; `parts` must have room for chunks_for(its
   // length).
   std::size_t parts(PacketHandle packet, std::span<std::span<const std::byte>> parts) const;
 
@@ -97,8 +99,16 @@ class PacketPool {
     if (frame_bytes <= kFirstBytes) return 1;
     return 1 + static_cast<std::uint32_t>((frame_bytes - kFirstBytes + kLaterBytes - 1) / kLaterBytes);
   }
-  std::uint32_t chunks() const { return chunk_count_; }
-  std::uint32_t free_chunks() const { return free_.size() - set_aside_; }
+  // At least one, and at most as many as handles can tell apart.
+  static std::uint32_t chunks_in(DataSize memory) {
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(memory.bytes / kChunkBytes, 1, kMostChunks));
+  }
+  std::uint32_t chunks() const { return chunks_.capacity(); }
+  std::uint32_t free_chunks() const { return chunks_.capacity() - chunks_.in_use() - set_aside_; }
+
+  // A frame of so many chunks can be stored. False: it cannot, and there is no more memory.
+  bool make_ready(std::uint32_t chunks) { return chunks_.make_ready(chunks + set_aside_); }
+  void grow_ahead() { chunks_.grow_ahead(kLeastAhead); }
 
   void prefetch(PacketHandle packet) const { prefetch_line(&chunks_[packet]); }
   // The memory in which the next `packets` small frames will be stored.
@@ -110,6 +120,7 @@ class PacketPool {
       kChunkBytes - sizeof(StoredPacket);                               // of the frame in the first chunk
   static constexpr std::size_t kLaterBytes = kChunkBytes - kLinkBytes;  // and in each later one
   static constexpr std::uint32_t kEnd = 0xffff'ffff;
+  static constexpr std::uint32_t kLeastAhead = 2 * 1024 * 1024 / kChunkBytes;  // chunks that are kept ready
 
   struct alignas(64) Chunk {
     std::array<std::byte, kChunkBytes> bytes;
@@ -124,7 +135,7 @@ class PacketPool {
 
   // A chunk with the header of a frame; of a frame in several chunks the first.
   PacketHandle take(std::size_t length) {
-    const PacketHandle packet = free_.take();
+    const PacketHandle packet = chunks_.take();
     auto* stored = new (&chunks_[packet]) StoredPacket;
     stored->next_chunk = kEnd;
     stored->length = static_cast<std::uint32_t>(length);
@@ -132,24 +143,31 @@ class PacketPool {
   }
   PacketHandle store_pieces(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix);
   void fill(PacketHandle first, std::span<const std::span<const std::byte>> pieces);
-  Loan& loan(PacketHandle packet) const;
-  std::span<std::byte> lent_head(PacketHandle packet) const;
+  Loan& loan(PacketHandle packet);
+  const Loan& loan(PacketHandle packet) const;
+  std::span<const std::byte> lent_head(PacketHandle packet) const;
   void end_loan(PacketHandle packet);
   void free_all(PacketHandle packet);
-  StoredPacket* header(PacketHandle packet) const {
+  StoredPacket* header(PacketHandle packet) {
     return std::launder(reinterpret_cast<StoredPacket*>(&chunks_[packet]));
   }
-  std::uint32_t& link(std::uint32_t chunk) const {
+  const StoredPacket* header(PacketHandle packet) const {
+    return std::launder(reinterpret_cast<const StoredPacket*>(&chunks_[packet]));
+  }
+  std::uint32_t& link(std::uint32_t chunk) {
     return *std::launder(reinterpret_cast<std::uint32_t*>(&chunks_[chunk]));
   }
-  std::span<std::byte> payload(std::uint32_t chunk, bool first) const {
+  std::uint32_t link(std::uint32_t chunk) const {
+    return *std::launder(reinterpret_cast<const std::uint32_t*>(&chunks_[chunk]));
+  }
+  std::span<const std::byte> payload(std::uint32_t chunk, bool first) const {
+    return std::span(chunks_[chunk].bytes).subspan(first ? sizeof(StoredPacket) : kLinkBytes);
+  }
+  std::span<std::byte> payload(std::uint32_t chunk, bool first) {
     return std::span(chunks_[chunk].bytes).subspan(first ? sizeof(StoredPacket) : kLinkBytes);
   }
 
-  std::pmr::memory_resource* source_;
-  std::uint32_t chunk_count_;
-  Chunk* chunks_;  // written to only as chunks are taken
-  NumberStack free_;
+  RecordTable<Chunk> chunks_;
   std::uint32_t set_aside_ = 0;  // of the free chunks, for frames that are lent
   std::vector<PacketHandle> lent_;
 };

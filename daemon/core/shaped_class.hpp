@@ -29,6 +29,10 @@ struct ClassCounters {
   }
 };
 
+// A class keeps its number through reconfigurations; flows and packets refer to numbers, callers to indices.
+using ClassNumber = std::uint16_t;
+inline constexpr ClassNumber kNoClass = 0xffff;  // of packets that are sent unshaped
+
 struct ShapedClass {
   explicit ShapedClass(ClassConfig class_config)
       : config(std::move(class_config)), parameters(config.rate, config.burst, config.link_layer) {}

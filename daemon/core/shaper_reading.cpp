@@ -43,6 +43,7 @@ ShaperStatistics sum_of(const std::vector<ShaperReading>& readings) {
     const ShaperStatistics& one = readings[i].statistics;
     add_counts(sum.statistics, one);
     sum.statistics.unmatched += one.unmatched;
+    sum.statistics.shifts += one.shifts;
     for (std::size_t j = 0; j < one.classes.size(); ++j)
       add_class(sum, one.classes[j], readings[i].delays[j]);
   }

@@ -1,133 +1,147 @@
 #include <algorithm>
+#include <array>
 #include <cassert>
-#include <cstring>
 #include <utility>
 
+#include "core/arrival_merge.hpp"
 #include "core/shaper.hpp"
 #include "core/shaper_state.hpp"
 
 namespace headgate {
 
-// All that a reconfiguration allocates, before it changes anything.
-struct Shaper::State::Plan {
-  std::vector<ClassConfig> configs;
-  std::vector<ClassSlot> slots;  // by new index
+struct Shaper::Change::Content {
+  std::vector<ClassConfig> configs;  // by new index
+  std::vector<ClassNumber> numbers;  // by new index
   std::vector<std::unique_ptr<ShapedClass>>
-      added;                          // by slot; null: the slot holds a class that stays, or none
-  std::vector<bool> stays;            // by slot
-  std::vector<bool> keeps_flows;      // by slot
-  std::vector<PacketHandle> packets;  // to be admitted again; room for all there are
-  std::vector<std::byte> frame;       // room for the longest
+      classes;                    // by number: those that are added; then those that are gone
+  std::vector<bool> stays;        // by number
+  std::vector<bool> keeps_flows;  // by number
+  std::vector<std::byte> frame;   // room for the longest
 };
 
-void Shaper::reconfigure(std::vector<ClassConfig> classes, const Reclassify& classify, Instant now,
-                         const Leaves& leaves) {
-  State& state = *state_;
-  assert(state.outstanding == 0);
-  State::Plan plan = state.plan(std::move(classes));
-  // From here on nothing throws.
-  state.take_out_packets(plan);
-  state.erase_flows(plan);
-  state.put_in_force(plan);
-  if (state.wheel.empty()) state.wheel.start_at(now);
-  // Packets of a flow have been taken out in order, so equal instants keep theirs.
-  std::stable_sort(plan.packets.begin(), plan.packets.end(), [&](PacketHandle left, PacketHandle right) {
-    return state.pool[left].arrival < state.pool[right].arrival;
-  });
-  for (const PacketHandle packet : plan.packets) state.readmit(packet, classify, leaves, plan.frame, now);
-}
+Shaper::Change::Change() : content_(std::make_unique<Content>()) {}
 
-Shaper::State::Plan Shaper::State::plan(std::vector<ClassConfig> configs) {
-  Plan plan;
-  std::vector<bool> taken(classes.size());
-  plan.stays.resize(classes.size());
-  plan.keeps_flows.resize(classes.size());
-  plan.added.resize(classes.size());
-  for (const ClassConfig& config : configs) {
-    const auto known = std::find_if(slots.begin(), slots.end(), [&](ClassSlot slot) {
-      return !plan.stays[slot] && classes[slot]->config.name == config.name;
-    });
-    if (known == slots.end()) {
-      plan.slots.push_back(kNoClass);
-      continue;
-    }
-    const ClassConfig& old = classes[*known]->config;
-    plan.slots.push_back(*known);
-    plan.stays[*known] = true;
-    plan.keeps_flows[*known] = old.key == config.key && old.bypass == config.bypass;
-  }
-  std::size_t free_slot = 0;
+Shaper::Change::~Change() = default;
+
+// Reads of the state only what reconfigure() alone writes: the classes' numbers, names, keys and whether they are bypassed.
+std::unique_ptr<Shaper::Change> Shaper::prepare(std::vector<ClassConfig> configs) const {
+  const std::vector<std::unique_ptr<ShapedClass>>& classes = state_->classes;
+  const std::vector<ClassNumber>& numbers = state_->class_numbers;
+  std::unique_ptr<Change> change(new Change);
+  Change::Content& content = *change->content_;
+  content.classes.resize(classes.size());
+  content.stays.resize(classes.size());
+  content.keeps_flows.resize(classes.size());
+  content.numbers.resize(configs.size(), kNoClass);
   for (std::size_t i = 0; i < configs.size(); ++i) {
-    if (plan.slots[i] != kNoClass) continue;
-    while (free_slot < classes.size() && classes[free_slot]) ++free_slot;
-    if (free_slot == classes.size()) classes.emplace_back();
-    plan.slots[i] = static_cast<ClassSlot>(free_slot++);
-    if (plan.added.size() < classes.size()) plan.added.resize(classes.size());
-    plan.added[plan.slots[i]] = std::make_unique<ShapedClass>(configs[i]);
+    const ClassConfig& config = configs[i];
+    const auto known = std::find_if(numbers.begin(), numbers.end(), [&](ClassNumber number) {
+      return !content.stays[number] && classes[number]->config.name == config.name;
+    });
+    if (known == numbers.end()) continue;
+    const ClassConfig& old = classes[*known]->config;
+    content.numbers[i] = *known;
+    content.stays[*known] = true;
+    content.keeps_flows[*known] = old.key == config.key && old.bypass == config.bypass;
   }
-  plan.configs = std::move(configs);
-  plan.stays.resize(classes.size());
-  plan.keeps_flows.resize(classes.size());
-  plan.packets.reserve(pool.chunks() - pool.free_chunks());
-  plan.frame.reserve(kMaxFrameParts * PacketPool::kChunkBytes);
-  return plan;
+  std::size_t free = 0;
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    if (content.numbers[i] != kNoClass) continue;
+    while (free < classes.size() && classes[free]) ++free;
+    if (free >= content.classes.size()) content.classes.resize(free + 1);
+    content.numbers[i] = static_cast<ClassNumber>(free);
+    content.classes[free++] = std::make_unique<ShapedClass>(configs[i]);
+  }
+  content.configs = std::move(configs);
+  content.frame.reserve(kMaxFrameParts * PacketPool::kChunkBytes);
+  return change;
 }
 
-// Every packet whose class goes or has its flows told apart anew, and those that were due at once.
-void Shaper::State::take_out_packets(Plan& plan) {
-  const auto goes = [&](FlowNumber flow) { return !plan.keeps_flows[flows[flow].class_slot]; };
-  wheel.remove_if(goes);
+void Shaper::reconfigure(Change& change, const Reclassify& classify, Instant now,
+                         const GiveAway& give_away) noexcept {
+  ShaperState& state = *state_;
+  Change::Content& content = *change.content_;
+  assert(state.outstanding == 0);
+  PacketHandle packet = state.take_out_packets(content);
+  state.erase_flows(content);
+  state.put_in_force(content);
+  if (state.schedule->wheel.empty()) state.schedule->wheel.start_at(now);
+  while (packet != kNoPacket) {
+    const PacketHandle next = state.pool()[packet].next;
+    state.readmit(packet, classify, give_away, content.frame, now);
+    packet = next;
+  }
+}
+
+// Every packet whose class goes or has its flows told apart anew, and those that were due at once: a chain in order of
+// arrival, in which the packets of a flow keep their order.
+PacketHandle ShaperState::take_out_packets(const Shaper::Change::Content& change) {
+  const auto goes = [&](FlowNumber flow) { return !change.keeps_flows[flows[flow].class_number]; };
+  if (!suspended) {
+    schedule->wheel.remove_if(
+        [&](const TimingWheel::Item& item) { return item.shape == shape_number && goes(item.flow); });
+  }
+  ArrivalMerge merge(pool());
   for (FlowNumber flow = 0; flow < flows.numbers(); ++flow) {
-    if (!flows.in_use(flow) || !goes(flow)) continue;
-    while (!flows[flow].queue.empty()) plan.packets.push_back(unlink_head(flow));
+    if (flows.in_use(flow) && goes(flow)) merge.add(take_out_queue(flow));
   }
-  for (; immediate_head != kNoPacket; immediate_head = pool[immediate_head].next) {
-    plan.packets.push_back(immediate_head);
-  }
+  merge.add(std::exchange(immediate_head, kNoPacket));
   immediate_tail = kNoPacket;
-  for (const PacketHandle packet : plan.packets) {
-    const StoredPacket& stored = pool[packet];
-    ClassCounters& counters = counters_of(stored.class_slot);
-    counters.received -= stored.charge();
-    counters.queued -= stored.charge();
+  const PacketHandle all = merge.result();
+  for (PacketHandle packet = all; packet != kNoPacket; packet = pool()[packet].next) {
+    const StoredPacket& stored = pool()[packet];
+    ClassCounters& counters = counters_of(stored.class_number);
+    counters.received -= stored.cost();
+    counters.queued -= stored.cost();
   }
+  return all;
 }
 
-void Shaper::State::erase_flows(const Plan& plan) {
+// The whole queue, as a chain.
+PacketHandle ShaperState::take_out_queue(FlowNumber flow) {
+  const PacketHandle first = first_of(flows[flow].queue);
+  while (!flows[flow].queue.empty()) unlink_head(flow);
+  return first;
+}
+
+void ShaperState::erase_flows(const Shaper::Change::Content& change) {
   for (FlowNumber flow = 0; flow < flows.numbers(); ++flow) {
-    if (!flows.in_use(flow) || plan.keeps_flows[flows[flow].class_slot]) continue;
-    --classes[flows[flow].class_slot]->flows;
+    if (!flows.in_use(flow) || change.keeps_flows[flows[flow].class_number]) continue;
+    --classes[flows[flow].class_number]->flows;
+    --schedule->flows;
     flows.erase(flow);
   }
 }
 
-void Shaper::State::put_in_force(Plan& plan) {
-  for (ClassSlot slot = 0; slot < classes.size(); ++slot) {
-    if (classes[slot] && !plan.stays[slot]) {
-      retired += classes[slot]->counters;
-      classes[slot].reset();
+void ShaperState::put_in_force(Shaper::Change::Content& change) {
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    if (!classes[i]) continue;
+    if (change.stays[i]) {
+      change.classes[i] = std::move(classes[i]);
+    } else {
+      retired += classes[i]->counters;
     }
-    if (plan.added[slot]) classes[slot] = std::move(plan.added[slot]);
   }
-  slots = std::move(plan.slots);
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    ShapedClass& shaped = *classes[slots[i]];
-    ClassConfig& config = plan.configs[i];
+  classes.swap(change.classes);
+  class_numbers.swap(change.numbers);
+  for (std::size_t i = 0; i < class_numbers.size(); ++i) {
+    ShapedClass& shaped = *classes[class_numbers[i]];
+    ClassConfig& config = change.configs[i];
     if (shaped.config.rate != config.rate || shaped.config.burst != config.burst ||
         shaped.config.link_layer != config.link_layer) {
       shaped.parameters = BucketParameters(config.rate, config.burst, config.link_layer);
       ++shaped.generation;
     }
-    shaped.config = std::move(config);
+    std::swap(shaped.config, config);
     shaped.index = static_cast<ClassIndex>(i);
   }
 }
 
-void Shaper::State::readmit(PacketHandle packet, const Reclassify& classify, const Leaves& leaves,
-                            std::vector<std::byte>& frame, Instant now) {
-  StoredPacket& stored = pool[packet];
+void ShaperState::readmit(PacketHandle packet, const Shaper::Reclassify& classify,
+                          const Shaper::GiveAway& give_away, std::vector<std::byte>& frame, Instant now) {
+  StoredPacket& stored = pool()[packet];
   std::array<std::span<const std::byte>, kMaxFrameParts> parts;
-  const std::size_t count = pool.parts(packet, parts);
+  const std::size_t count = pool().parts(packet, parts);
   frame.clear();
   for (const auto& part : std::span(parts).first(count)) frame.insert(frame.end(), part.begin(), part.end());
 
@@ -139,57 +153,58 @@ void Shaper::State::readmit(PacketHandle packet, const Reclassify& classify, con
   arriving.prefix_bytes = static_cast<std::uint8_t>(frame_prefix);
   classify(arriving);
 
-  const ClassSlot slot = arriving.class_index == kUnmatched ? kNoClass : slots[arriving.class_index];
-  const bool unshaped = slot == kNoClass || classes[slot]->config.bypass;
-  if (!unshaped && leaves && leaves(arriving)) return pool.free(packet);
-  ClassCounters& counters = counters_of(slot);
-  counters.received += stored.charge();
-  if (unshaped) {
-    counters.queued += stored.charge();
-    enqueue_immediate(packet, slot, now);
-    return;
-  }
+  const ClassNumber class_number =
+      arriving.class_index == kUnmatched ? kNoClass : class_numbers[arriving.class_index];
+  const bool unshaped = class_number == kNoClass || classes[class_number]->config.bypass;
+  if (!unshaped && give_away && give_away(arriving)) return free_packet(packet);
+  ClassCounters& counters = counters_of(class_number);
+  counters.received += stored.cost();
+  counters.queued += stored.cost();
+  if (unshaped) return enqueue_immediate(packet, class_number, now);
+  stored.class_number = class_number;
+  stored.flow = kNoFlow;
   const FlowNumber flow = find_or_add_flow(arriving, now);
-  if (flow == kNoFlow) {
-    counters.dropped_for(DropReason::flow_table_full) += stored.charge();
-    show_drop(packet, arriving.class_index, DropReason::flow_table_full);
-    pool.free(packet);
-    return;
-  }
+  if (flow == kNoFlow) return drop_queued(packet, DropReason::flow_table_full);
   readmit_to(flow, packet, now);
 }
 
-void Shaper::State::readmit_to(FlowNumber flow, PacketHandle packet, Instant now) {
-  StoredPacket& stored = pool[packet];
+// A packet that is counted as queued by the flow's class, and stored.
+void ShaperState::readmit_to(FlowNumber flow, PacketHandle packet, Instant now) {
+  StoredPacket& stored = pool()[packet];
   FlowRecord& record = flows[flow];
-  counters_of(record.class_slot).queued += stored.charge();
   record.last_used = now;
-  stored.class_slot = record.class_slot;
-  stored.departure = now;  // the time it has waited so far earns its new bucket nothing
+  stored.class_number = record.class_number;
+  stored.flow = flow;
+  stored.earliest = now;  // the time it has waited so far earns its new bucket nothing
   stored.next = kNoPacket;
   stored.previous = kNoPacket;
+  if (!make_place(record.queue)) return drop_queued(packet, DropReason::pool_full);
   enqueue(flow, packet);
 }
 
 void Shaper::readmit(const ArrivingPacket& packet, Instant now) {
-  State& state = *state_;
-  if (state.wheel.empty()) state.wheel.start_at(now);
-  state.counters_at(packet.class_index).received += Count{packet.charged_packets, packet.charged_bytes};
+  ShaperState& state = *state_;
+  if (state.schedule->wheel.empty()) state.schedule->wheel.start_at(now);
+  ClassCounters& counters = state.counters_at(packet.class_index);
+  counters.received += packet.cost();
   const FlowNumber flow = state.find_or_add_flow(packet, now);
-  const PacketHandle stored = flow == kNoFlow ? kNoPacket : state.store(state.flows[flow], packet);
-  if (stored != kNoPacket) return state.readmit_to(flow, stored, now);
-  state.drop(packet, flow, flow == kNoFlow ? DropReason::flow_table_full : DropReason::pool_full);
+  if (flow == kNoFlow) return state.drop(packet, flow, DropReason::flow_table_full);
+  const PacketHandle stored = state.store(state.flows[flow], packet, Frames::copied);
+  if (stored == kNoPacket) return state.drop(packet, flow, DropReason::pool_full);
+  counters.queued += packet.cost();
+  state.readmit_to(flow, stored, now);
 }
 
-void Shaper::State::enqueue_immediate(PacketHandle packet, ClassSlot slot, Instant now) {
-  StoredPacket& stored = pool[packet];
-  stored.class_slot = slot;
+void ShaperState::enqueue_immediate(PacketHandle packet, ClassNumber class_number, Instant now) {
+  StoredPacket& stored = pool()[packet];
+  stored.class_number = class_number;
   stored.flow = kNoFlow;
-  stored.departure = now;
+  stored.earliest = now;
   stored.next = kNoPacket;
-  (immediate_tail == kNoPacket ? immediate_head : pool[immediate_tail].next) = packet;
+  (immediate_tail == kNoPacket ? immediate_head : pool()[immediate_tail].next) = packet;
   immediate_tail = packet;
   immediate_since = now;
+  schedule->some_immediate = true;
 }
 
 }  // namespace headgate

@@ -1,111 +1,115 @@
-// What the shaper is made of, and the steps that its calls share. Private to shaper*.cpp.
-//
-// A packet's way: admit() finds its flow and room for it, store() copies it, enqueue() appends it to the
-// flow's queue, and the wheel holds the flow at the due time of its first packet. release() pops the flow,
-// charges the bucket, takes the first packet out and puts the flow back for the next one, until complete()
-// ends the packet.
+// What a shaper is made of, and the steps that its calls share. Private to the core.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "core/backlog_table.hpp"
 #include "core/flow_table.hpp"
-#include "core/packet_pool.hpp"
+#include "core/longest_queues.hpp"
+#include "core/schedule_state.hpp"
 #include "core/shaped_class.hpp"
 #include "core/shaper.hpp"
-#include "core/timing_wheel.hpp"
 
 namespace headgate {
 
-struct Shaper::State {
-  // A class keeps its slot through reconfigurations; flows and packets refer to slots, callers to indices.
-  using ClassSlot = std::uint16_t;
-  static constexpr ClassSlot kNoClass = 0xffff;  // of packets that are sent unshaped
+struct ShaperState {
+  ShaperState(const ShaperLimits& limits, std::vector<ClassConfig> configs, MemorySource& memory);
 
-  State(const ShaperLimits& limits, std::vector<ClassConfig> configs);
-
-  ShapedClass& class_at(ClassIndex index) { return *classes[slots[index]]; }
-  ClassCounters& counters_of(ClassSlot slot) {
-    return slot == kNoClass ? unmatched : classes[slot]->counters;
+  ShapedClass& class_at(ClassIndex index) const { return *classes[class_numbers[index]]; }
+  ClassCounters& counters_of(ClassNumber class_number) {
+    return class_number == kNoClass ? unmatched : classes[class_number]->counters;
   }
   ClassCounters& counters_at(ClassIndex index) {
     return index == kUnmatched ? unmatched : class_at(index).counters;
   }
+  PacketPool& pool() const { return schedule->pool; }
+  BacklogTable& backlogs() const { return schedule->backlogs; }
 
-  // Packets that are worked on together.
-  static constexpr std::size_t kBatch = 64;
-  // Up to so many flows, everything is in the processor's cache, and fetching it ahead costs more than it gains.
-  static constexpr std::uint32_t kFlowsInCache = 2'000;
-  // Of packets that are admitted, so many when their memory is fetched ahead. The fastest of 16, 24, 32 and 64 where it
-  // was measured; with more, what is fetched for the last seems to push out what was fetched for the first.
-  static constexpr std::size_t kFetchedAtOnce = 16;
-
-  // shaper.cpp
-  void admit_batch(std::span<const ArrivingPacket> batch, Instant now);
-  void admit(const ArrivingPacket& packet, FlowNumber flow, Instant now);
+  // admission.cpp
+  void admit_batch(std::span<const ArrivingPacket> batch, Instant now, Shaper::Frames frames);
+  void admit(const ArrivingPacket& packet, FlowNumber flow, Instant now, Shaper::Frames frames);
   [[gnu::cold]] void drop(const ArrivingPacket& packet, FlowNumber flow, DropReason reason);
-  void prefetch_queues(std::span<const FlowNumber> batch) const;
-  void prefetch(std::span<const TimingWheel::Item> batch) const;
-  void prefetch(const FlowQueue& queue) const;
-  void expire_flows(std::uint32_t looks, Instant now);
   FlowNumber find_or_add_flow(const ArrivingPacket& packet, Instant now);
-  bool has_room(FlowNumber flow, const ShapedClass& shaped, const ArrivingPacket& packet, Instant now);
-  PacketHandle store(const FlowRecord& record, const ArrivingPacket& packet);
-  void drop_last(BacklogNumber number);
-  void show_drop(PacketHandle packet, ClassIndex class_index, DropReason reason) const;
+  void expire_flows(std::uint32_t looks, Instant now);
+  bool surely_has_room(const FlowQueue& queue, const ShapedClass& shaped, const Cost& cost) const;
+  bool has_room(const FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet,
+                Instant now) const;
+  PacketHandle store(const FlowRecord& record, const ArrivingPacket& packet, Shaper::Frames frames);
+  bool make_memory(const FlowRecord& record, std::uint32_t chunks);
+
+  // prefetching.cpp
+  void prefetch_queues(std::span<const FlowNumber> batch) const;
+  void prefetch(const FlowQueue& queue) const;
+
+  // flow_queues.cpp
+  bool make_place(const FlowQueue& queue);
   void enqueue(FlowNumber flow, PacketHandle packet);
+  void schedule_flow(FlowNumber flow, Instant due);
   BacklogNumber backlog_of(FlowNumber flow);
-  Count waiting_in(const FlowQueue& queue) const;
-  Count queued_in(const FlowQueue& queue) const;
-  std::uint32_t chunks_in(const FlowQueue& queue) const;
-  LeakyBucket& bucket_of(FlowRecord& record, const ShapedClass& shaped);
-  void set_departure(FlowRecord& record, StoredPacket& stored);
-  void charge(FlowRecord& record, StoredPacket& stored, Instant now);
-  void charge_first(Backlog& backlog, Instant now);
-  void release_single(FlowNumber flow, Instant now, DuePacket& due);
-  std::size_t release_run(FlowNumber flow, Instant now, Instant others, std::span<DuePacket> out);
   PacketHandle unlink_head(FlowNumber flow);
   PacketHandle unlink_head_of(BacklogNumber number);
+  PacketHandle first_of(const FlowQueue& queue) const;
+  PacketHandle first_waiting_in(const FlowQueue& queue) const;
+  Cost waiting_in(const FlowQueue& queue) const;
+  Cost queued_in(const FlowQueue& queue) const;
+  std::uint32_t chunks_in(const FlowQueue& queue) const;
+  void drop_last(BacklogNumber number);
+  void drop_queued(PacketHandle packet, DropReason reason);
+  void show_drop(PacketHandle packet, DropReason reason) const;
+  void free_packet(PacketHandle packet);
+  void leave_wheel();
+
+  // departure.cpp
+  LeakyBucket& bucket_of(FlowRecord& record, const ShapedClass& shaped) const;
+  void set_turn(FlowRecord& record, StoredPacket& stored) const;
+  void commit(FlowRecord& record, StoredPacket& stored, Instant now);
+  void commit_first(BacklogNumber number, Instant now);
+  void let_go(FlowNumber flow, Instant by, Instant now);
+  void release_single(FlowNumber flow, Instant now, DuePacket& due);
+  std::size_t release_run(FlowNumber flow, Instant now, Instant others, std::span<DuePacket> out);
   void hand_out(PacketHandle packet, DuePacket& due);
   std::size_t release_immediate(std::span<DuePacket> out);
+  std::size_t complete_sent_of_class(std::span<const DuePacket> packets, Instant now);
+  void complete_dropped(const DuePacket& packet, DropReason reason);
 
   // shaper_reconfigure.cpp
-  struct Plan;
-  Plan plan(std::vector<ClassConfig> configs);
-  void take_out_packets(Plan& plan);
-  void erase_flows(const Plan& plan);
-  void put_in_force(Plan& plan);
-  void readmit(PacketHandle packet, const Reclassify& classify, const Leaves& leaves,
+  PacketHandle take_out_packets(const Shaper::Change::Content& change);
+  PacketHandle take_out_queue(FlowNumber flow);
+  void erase_flows(const Shaper::Change::Content& change);
+  void put_in_force(Shaper::Change::Content& change);
+  void readmit(PacketHandle packet, const Shaper::Reclassify& classify, const Shaper::GiveAway& give_away,
                std::vector<std::byte>& frame, Instant now);
   void readmit_to(FlowNumber flow, PacketHandle packet, Instant now);
-  void enqueue_immediate(PacketHandle packet, ClassSlot slot, Instant now);
+  void enqueue_immediate(PacketHandle packet, ClassNumber class_number, Instant now);
 
+  const std::uint32_t max_chunks;  // packet memory that this shape may use
   const Duration idle;
   const std::size_t frame_prefix;
-  PacketPool pool;
   FlowTable flows;
-  BacklogTable backlogs;
-  TimingWheel wheel;  // of flows, at the due times of their first packets
+  LongestQueues longest_queues;
 
-  std::vector<std::unique_ptr<ShapedClass>> classes;  // by slot; null: free
-  std::vector<ClassSlot> slots;                       // by index
+  ScheduleState* schedule = nullptr;
+  ShapeNumber shape_number = kNoShape;
+  bool suspended = false;           // no flow of it is in the wheel
+  FlowNumber next_to_release = 0;   // by release_all(); all flows before it have no packets
+  std::uint32_t chunks_in_use = 0;  // those that are set aside for frames that are lent among them
+  std::size_t outstanding = 0;      // packets released but not completed
+
+  std::vector<std::unique_ptr<ShapedClass>> classes;  // by number; null: free
+  std::vector<ClassNumber> class_numbers;             // by index
   ClassCounters unmatched;
   ClassCounters retired;  // of classes that a reconfiguration removed
+  ScheduleShifts shifts;
 
   // Packets that a reconfiguration left without a shaped class: due at once, in order.
   PacketHandle immediate_head = kNoPacket;
   PacketHandle immediate_tail = kNoPacket;
   Instant immediate_since{};
 
-  std::array<TimingWheel::Item, kBatch> popped;  // of release(): kept, so that it need not be made each time
-
   DropObserver* drop_observer = nullptr;
-  std::size_t outstanding = 0;  // packets released but not completed
-  bool lending = false;         // frames that are admitted are lent
 };
 
 }  // namespace headgate

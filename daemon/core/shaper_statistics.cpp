@@ -13,15 +13,17 @@ constexpr std::uint32_t kLooksAtRest = 65'536;
 }  // namespace
 
 ShaperStatistics Shaper::statistics(Instant now) {
-  State& state = *state_;
-  state.expire_flows(next_release() ? kLooksBeforePackets : kLooksAtRest, now);
+  ShaperState& state = *state_;
+  const bool packets_wait = state.schedule != nullptr && state.schedule->queues > 0;
+  state.expire_flows(packets_wait ? kLooksBeforePackets : kLooksAtRest, now);
   ClassCounters all = state.unmatched;
   all += state.retired;
   ShaperStatistics statistics;
   statistics.unmatched = state.unmatched.received;
-  statistics.classes.reserve(state.slots.size());
-  for (const State::ClassSlot slot : state.slots) {
-    const ShapedClass& shaped = *state.classes[slot];
+  statistics.shifts = state.shifts;
+  statistics.classes.reserve(state.class_numbers.size());
+  for (const ClassNumber class_number : state.class_numbers) {
+    const ShapedClass& shaped = *state.classes[class_number];
     all += shaped.counters;
     statistics.classes.push_back({.name = shaped.config.name,
                                   .flows = shaped.flows,
@@ -40,26 +42,27 @@ ShaperStatistics Shaper::statistics(Instant now) {
 
 std::vector<DelayCounts> Shaper::delays(Instant now) const {
   std::vector<DelayCounts> delays;
-  delays.reserve(state_->slots.size());
-  for (const State::ClassSlot slot : state_->slots)
-    delays.push_back(state_->classes[slot]->delays.counts(now));
+  delays.reserve(state_->class_numbers.size());
+  for (const ClassNumber class_number : state_->class_numbers)
+    delays.push_back(state_->classes[class_number]->delays.counts(now));
   return delays;
 }
 
 std::optional<std::uint32_t> Shaper::visit_flows(
     ClassIndex class_index, std::uint32_t from, std::uint32_t records,
     const std::function<void(const FlowStatistics&)>& visit) const {
-  const State& state = *state_;
-  const State::ClassSlot slot = state.slots[class_index];
+  const ShaperState& state = *state_;
+  const ClassNumber class_number = state.class_numbers[class_index];
   const auto end = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(std::uint64_t{from} + records, state.flows.numbers()));
   for (FlowNumber flow = from; flow < end; ++flow) {
     const FlowRecord& record = state.flows[flow];
-    if (record.class_slot != slot) continue;
+    if (record.class_number != class_number) continue;
+    const Cost queued = state.queued_in(record.queue);
     visit({.key = state.flows.key(flow),
            .sent = record.sent,
            .dropped = state.flows.dropped(flow),
-           .queued = state.queued_in(record.queue)});
+           .queued = {queued.packets, queued.bytes}});
   }
   if (end >= state.flows.numbers()) return std::nullopt;
   return end;

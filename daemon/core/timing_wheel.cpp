@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <new>
 #include <numeric>
 
 namespace headgate {
@@ -19,27 +20,24 @@ std::int64_t count(Instant instant) {
 
 }  // namespace
 
-TimingWheel::Front::Front(std::uint32_t capacity, std::pmr::memory_resource* memory)
-    : items_(std::bit_ceil(std::size_t{capacity}), memory), mask_(items_.size() - 1) {}
+std::span<const TimingWheel::Item> TimingWheel::Front::due_by(Instant now, std::size_t most) const {
+  most = std::min(most, count_);
+  std::size_t due = 0;
+  while (due < most && at(due).due <= now) ++due;
+  return due == 0 ? std::span<const Item>() : std::span(&first(), due);
+}
 
-std::size_t TimingWheel::Front::take(Instant now, std::span<Item> out) {
-  const std::size_t most = std::min(count_, out.size());
-  std::size_t taken = 0;
-  for (; taken < most && at(taken).due <= now; ++taken) out[taken] = at(taken);
-  start_ += taken;
-  count_ -= taken;
-  return taken;
+TimingWheel::Item TimingWheel::Front::take_first() {
+  assert(!empty());
+  const Item item = first();
+  ++start_;
+  if (--count_ == 0) start_ = 0;
+  return item;
 }
 
 void TimingWheel::Front::insert(const Item& item) {
+  if (start_ + count_ == items_.usable()) make_room(1);
   sink(item, count_++);
-}
-
-void TimingWheel::Front::sort(std::size_t count) {
-  count_ = count;
-  for (std::size_t place = 1; place < count; ++place) {
-    if (at(place).due < at(place - 1).due) sink(Item(at(place)), place);
-  }
 }
 
 // Puts the item where it belongs among those before `place`, which is free.
@@ -48,50 +46,86 @@ void TimingWheel::Front::sink(const Item& item, std::size_t place) {
   at(place) = item;
 }
 
-void TimingWheel::Front::remove_if(const std::function<bool(Entry)>& which) {
-  std::size_t kept = 0;
-  for (std::size_t place = 0; place < count_; ++place)
-    if (!which(at(place).entry)) at(kept++) = at(place);
-  count_ = kept;
+void TimingWheel::Front::append_sorted(std::size_t more) {
+  const std::size_t end = count_ + more;
+  for (std::size_t place = count_ + 1; place < end; ++place) {
+    if (at(place).due < at(place - 1).due) sink(Item(at(place)), place);
+  }
+  count_ = end;
 }
 
-// A slot in use has one block that is not full, and a slot that is being emptied one that is not yet free.
-TimingWheel::TimingWheel(std::uint32_t capacity, std::pmr::memory_resource* memory)
-    : front_(capacity, memory),
-      blocks_(capacity / kBlockItems + kLevels * kSlots + 2, memory),
-      next_block_(blocks_.size(), memory),
-      free_blocks_(static_cast<std::uint32_t>(blocks_.size()), memory) {}
+// What is reserved has room for all entries, when they begin at the start. Moving them there is worth it when they are
+// fewer than what has been taken; else the table grows.
+void TimingWheel::Front::make_room(std::size_t more) {
+  const std::size_t end = start_ + count_ + more;
+  if (end <= items_.usable()) return;
+  if (start_ >= count_ || !items_.grow_to(end)) move_to_start();
+}
 
-void TimingWheel::insert(Entry entry, Instant due) {
-  assert(count(due) >= 0);
-  if (due < position_) {
-    front_.insert({due, entry});
+void TimingWheel::Front::move_to_start() {
+  for (std::size_t place = 0; place < count_; ++place) items_[place] = at(place);
+  start_ = 0;
+}
+
+void TimingWheel::Front::remove_if(const std::function<bool(const Item&)>& which) {
+  std::size_t kept = 0;
+  for (std::size_t place = 0; place < count_; ++place)
+    if (!which(at(place))) at(kept++) = at(place);
+  count_ = kept;
+  if (count_ == 0) start_ = 0;
+}
+
+TimingWheel::TimingWheel(std::uint32_t capacity, MemorySource& memory)
+    : capacity_(capacity),
+      front_(capacity, memory),
+      blocks_(blocks_for(capacity), memory),
+      next_block_(blocks_for(capacity), memory) {
+  if (!make_room(1)) throw std::bad_alloc();
+}
+
+bool TimingWheel::make_room(std::uint32_t entries) {
+  if (entries > capacity_) return false;
+  const std::uint32_t blocks = blocks_for(entries);
+  if (!front_.grow_to(entries) || !next_block_.grow_to(blocks) || !blocks_.make_all_ready(blocks))
+    return false;
+  const std::size_t ready_blocks = std::min<std::size_t>(blocks_.ready_end(), next_block_.usable());
+  const std::size_t most =
+      (ready_blocks - blocks_for(0)) * kBlockItems + kBlockItems - 1;  // blocks_for() turned round
+  room_ = static_cast<std::uint32_t>(std::min({std::size_t{capacity_}, front_.usable(), most}));
+  return true;
+}
+
+void TimingWheel::grow_ahead(std::uint32_t entries) {
+  if (room_ == capacity_) return;
+  const auto ahead = static_cast<std::uint32_t>(GrowingMemory::step(room_ * sizeof(Item)) / sizeof(Item));
+  if (room_ - entries < ahead) make_room(std::min(capacity_, entries + ahead));
+}
+
+void TimingWheel::insert(const Item& item) {
+  assert(count(item.due) >= 0);
+  if (item.due < position_) {
+    front_.insert(item);
   } else {
-    insert_in_slot({due, entry});
+    insert_in_slot(item);
   }
+}
+
+std::span<const TimingWheel::Item> TimingWheel::peek(Instant now, std::size_t most) {
+  while (front_.size() < most && levels_in_use_ != 0 && first_slot().first_due <= now) refill_front();
+  return front_.due_by(now, most);
 }
 
 std::optional<TimingWheel::Item> TimingWheel::pop(Instant now) {
-  Item item;
-  if (pop(now, {&item, 1}) == 0) return std::nullopt;
-  return item;
+  if (peek(now, 1).empty()) return std::nullopt;
+  return take_first();
 }
 
-std::size_t TimingWheel::pop(Instant now, std::span<Item> out) {
-  std::size_t popped = front_.take(now, out);
-  while (popped < out.size() && front_.empty() && levels_in_use_ != 0 && first_slot().first_due <= now) {
-    refill_front();
-    popped += front_.take(now, out.subspan(popped));
-  }
-  return popped;
-}
-
-void TimingWheel::remove_if(const std::function<bool(Entry)>& which) {
+void TimingWheel::remove_if(const std::function<bool(const Item&)>& which) {
   front_.remove_if(which);
   for (unsigned level = 0; level < kLevels; ++level) {
     for (std::uint64_t left = slots_in_use_[level]; left != 0; left &= left - 1) {
       consume(take_out(level, std::countr_zero(left)), [&](const Item& item) {
-        if (!which(item.entry)) insert_in_slot(item);
+        if (!which(item)) insert_in_slot(item);
       });
     }
   }
@@ -136,7 +170,7 @@ void TimingWheel::insert_in_slot(const Item& item) {
 
 // Apart, so that the way past it saves no registers.
 [[gnu::noinline]] void TimingWheel::add_block(Slot& slot, unsigned level, unsigned digit) {
-  const std::uint32_t block = free_blocks_.take();
+  const std::uint32_t block = blocks_.take();
   if (slot.count == 0) {
     slot.first_block = block;
     slot.first_due = Instant::max();
@@ -177,7 +211,7 @@ void TimingWheel::consume(Slot slot, Action action) {
     const std::uint32_t next = next_block_[block];
     if (left > 0) blocks_[next].prefetch();
     for (std::uint32_t i = 0; i < items; ++i) action(blocks_[block].items[i]);
-    free_blocks_.give_back(block);
+    blocks_.give_back(block);
     block = next;
   }
 }
@@ -204,8 +238,9 @@ void TimingWheel::sort_to_front(const Slot& slot, unsigned level) {
   std::array<std::uint32_t, kSlots> places{};
   visit(slot, [&](const Item& item) { ++places[digit(item.due, level - 1)]; });
   std::exclusive_scan(places.begin(), places.end(), places.begin(), 0u);
-  consume(slot, [&](const Item& item) { front_.at(places[digit(item.due, level - 1)]++) = item; });
-  front_.sort(slot.count);
+  front_.make_room(slot.count);
+  consume(slot, [&](const Item& item) { front_.behind_last(places[digit(item.due, level - 1)]++) = item; });
+  front_.append_sorted(slot.count);
 }
 
 }  // namespace headgate

@@ -1,60 +1,71 @@
-// Entries with due times, of which the earliest is always known to the nanosecond.
+// The flows of many shapes with due times, of which the earliest is always known to the nanosecond.
 //
 // Role      a hierarchical timing wheel: 11 levels of 64 slots cover all of time, a bitmap a level finds the first slot
 //           in use. A level's slot is 64 slots of the level below. An entry stands at the level of the highest base-64
 //           digit in which its due time differs from the wheel's position, in the slot of that digit; so whatever is on
 //           a lower level is due earlier, and entries due at the same instant always share a slot.
-// Front     the entries that are next: a short run in due order, taken whole from the first slot once that has few, and
-//           whatever is inserted with a due time before the position (its packet was captured before the last one
-//           left).
+// Front     the entries that are next: a short run in due order, taken whole from the first slots once these have few,
+//           and whatever is inserted with a due time before the position (its packet was captured before the last one
+//           left). The front lies in one piece, so whoever takes from it can look ahead.
 // Position  nothing before it is in the slots, nothing after it in the front.
 // Layout    a slot is a list of blocks of due times and entries side by side: an entry that moves from one level to the
 //           next is read and written in passing, and never looked up by its number.
-// Cost      insert, pop and next_due are O(1); an entry moves down at most once a level, when its slot comes first.
+// Cost      insert, take_first and next_due are O(1); an entry moves down at most once a level, when its slot comes first.
 //           Exceptions: inserting before the position moves the later ones of the front by one place; remove_if() looks
 //           at everything.
 // Order     by due time, first in first out where equal.
-// Limits    as many entries as the capacity given at construction. Instants must not be negative. All memory is
-//           allocated by the constructor: 33 bytes an entry and 200 KB.
+// Limits    as many entries as the capacity given at construction. Instants must not be negative.
+// Memory    200 KB by the constructor; then as reserve() asks, 50 bytes an entry.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory_resource>
 #include <optional>
 #include <span>
-#include <vector>
 
-#include "core/number_stack.hpp"
+#include "core/growing_table.hpp"
+#include "core/memory_area.hpp"
 #include "core/prefetch.hpp"
+#include "core/record_table.hpp"
 #include "headgate/clock.hpp"
 
 namespace headgate {
 
 class TimingWheel {
  public:
-  using Entry = std::uint32_t;
   struct Item {
     Instant due{};
-    Entry entry = 0;
+    std::uint32_t flow = 0;
+    std::uint32_t shape = 0;
     bool operator==(const Item&) const = default;
   };
+  static_assert(sizeof(Item) == 16);
 
-  explicit TimingWheel(std::uint32_t capacity,
-                       std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+  // Throws std::bad_alloc.
+  TimingWheel(std::uint32_t capacity, MemorySource& memory);
 
-  void insert(Entry entry, Instant due);
+  // Room for so many entries in all. False: there is no memory for them, or they are more than the capacity.
+  bool reserve(std::uint32_t entries) { return entries <= room_ || make_room(entries); }
+  // Reserves ahead, with so many entries in it.
+  void grow_ahead(std::uint32_t entries);
+
+  // There must be room.
+  void insert(const Item& item);
+
+  // What comes first and is due by `now`, in order, at most so much. Valid until the wheel is changed.
+  std::span<const Item> peek(Instant now, std::size_t most);
+
+  // Takes out the first of what peek() has shown. As long as entries of that are left, what has been inserted since comes
+  // in its place among them.
+  Item take_first() { return front_.take_first(); }
 
   // The first entry, when it is due by `now`; taken out.
   std::optional<Item> pop(Instant now);
 
-  // As pop() again and again, until `out` is full or nothing more is due. Returns how many.
-  std::size_t pop(Instant now, std::span<Item> out);
-
   // Takes out every entry that `which` says yes to.
-  void remove_if(const std::function<bool(Entry)>& which);
+  void remove_if(const std::function<bool(const Item&)>& which);
 
   std::optional<Instant> next_due() const;
   // The same for comparing: the end of time when empty.
@@ -89,31 +100,45 @@ class TimingWheel {
     std::uint32_t count = 0;
   };
 
-  // A ring of items in due order.
+  // Items in due order. They move towards the end of the table as the first are taken, and back to its start when none is
+  // left or the end is near; so little of it is ever touched.
   class Front {
    public:
-    Front(std::uint32_t capacity, std::pmr::memory_resource* memory);
+    // Twice the capacity, so that what moves back to the start is never more than what has been taken.
+    Front(std::uint32_t capacity, MemorySource& memory) : items_(2 * std::size_t{capacity}, memory) {}
+    bool grow_to(std::size_t items) { return items_.grow_to(items); }
+    std::size_t usable() const { return items_.usable(); }
+
     bool empty() const { return count_ == 0; }
+    std::size_t size() const { return count_; }
     const Item& first() const { return at(0); }
     const Item& last() const { return at(count_ - 1); }
-    // Takes out those due by `now`, as many as `out` has room for. Returns how many.
-    std::size_t take(Instant now, std::span<Item> out);
+    std::span<const Item> due_by(Instant now, std::size_t most) const;
+    Item take_first();
     void insert(const Item& item);
-    void remove_if(const std::function<bool(Entry)>& which);
+    void remove_if(const std::function<bool(const Item&)>& which);
 
-    // For filling an empty one: the places from 0 on, then their number, which brings them into order.
-    Item& at(std::size_t place) { return items_[(start_ + place) & mask_]; }
-    const Item& at(std::size_t place) const { return items_[(start_ + place) & mask_]; }
-    void sort(std::size_t count);
+    // To append: room(), then the places behind the last, then their number, which brings them into order.
+    void make_room(std::size_t more);
+    Item& behind_last(std::size_t place) { return items_[start_ + count_ + place]; }
+    void append_sorted(std::size_t more);
 
    private:
+    Item& at(std::size_t place) { return items_[start_ + place]; }
+    const Item& at(std::size_t place) const { return items_[start_ + place]; }
     void sink(const Item& item, std::size_t place);
+    void move_to_start();
 
-    std::pmr::vector<Item> items_;
-    std::size_t mask_;
+    GrowingTable<Item> items_;
     std::size_t start_ = 0;
     std::size_t count_ = 0;
   };
+
+  static constexpr std::uint32_t blocks_for(std::uint32_t entries) {
+    // A slot in use has one block that is not full, and a slot that is being emptied one that is not yet free.
+    return entries / kBlockItems + kLevels * kSlots + 2;
+  }
+  bool make_room(std::uint32_t entries);
 
   static unsigned digit(Instant time, unsigned level);
   unsigned level_of(Instant due) const;
@@ -128,14 +153,15 @@ class TimingWheel {
   void refill_front();
   void sort_to_front(const Slot& slot, unsigned level);
 
+  const std::uint32_t capacity_;
+  std::uint32_t room_ = 0;  // entries that there is memory for
   Front front_;
   std::array<std::array<Slot, kSlots>, kLevels> slots_;
   std::array<std::uint64_t, kLevels> slots_in_use_{};  // a bit a slot
   std::uint32_t levels_in_use_ = 0;                    // a bit a level
   Instant position_{};
-  std::pmr::vector<Block> blocks_;
-  std::pmr::vector<std::uint32_t> next_block_;  // in its slot
-  NumberStack free_blocks_;
+  RecordTable<Block> blocks_;
+  GrowingTable<std::uint32_t> next_block_;  // in its slot
 };
 
 }  // namespace headgate

@@ -1,10 +1,11 @@
-// Speed of the shaper alone: one thread admits, releases and completes packets in batches of 64, in virtual time.
+// Speed of the core alone: one thread admits, releases and completes packets in batches of 64, in virtual time.
 //
 //   build/release/bin/core_benchmark [--benchmark_filter=...]
 //
 // shape      offered load equal to the flows' rates: each flow sends in its own phase of a round, in random order, up to
 //            half a round too late; so every packet leaves, and most wait.
 // overload   each packet's flow is drawn anew: the same mean load, but queues grow until some overflow.
+// shapes     as shape, with so many shapes of so many flows in one schedule; each batch is of one shape.
 //
 // items_per_second counts packets that went all the way; `dropped` is the share that overflowed.
 #include <benchmark/benchmark.h>
@@ -12,12 +13,16 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <memory_resource>
 #include <numeric>
 #include <random>
 #include <utility>
 #include <vector>
 
+#include "core/memory_area.hpp"
+#include "core/schedule.hpp"
 #include "core/shaper.hpp"
 #include "linux/huge_pages.hpp"
 #include "support/manual_clock.hpp"
@@ -28,6 +33,29 @@ namespace {
 
 constexpr std::size_t kBatch = 64;
 constexpr std::uint64_t kPacketsPerSecond = 10'000'000;  // of virtual time
+
+// Pages of 2 MB, touched when they are used first: while the benchmark warms up.
+class BenchMemory : public MemorySource {
+ public:
+  std::unique_ptr<MemoryArea> reserve(std::size_t bytes) override { return std::make_unique<Area>(bytes); }
+
+ private:
+  static constexpr std::size_t kPage = 4096;
+
+  class Area : public MemoryArea {
+   public:
+    explicit Area(std::size_t bytes)
+        : MemoryArea(static_cast<std::byte*>(huge_pages()->allocate(bytes, kPage)), bytes) {
+      // Small ones come from the heap, and may be used already.
+      if (bytes < 2 * 1024 * 1024) std::memset(start(), 0, bytes);
+    }
+    ~Area() override { huge_pages()->deallocate(start(), size(), kPage); }
+    bool grow(std::size_t bytes) override {
+      set_usable(std::max(usable(), bytes));
+      return true;
+    }
+  };
+};
 
 enum class Order { rounds, drawn };
 
@@ -60,18 +88,25 @@ std::pmr::vector<Arrival> random_arrivals(Order order, const std::vector<ClassCo
   return packets;
 }
 
-void run(benchmark::State& state, Order order) {
+void run(benchmark::State& state, Order order, std::size_t shapes) {
   const auto flows = static_cast<std::uint32_t>(state.range(0));
   const auto frame_bytes = static_cast<std::size_t>(state.range(1));
   const std::vector<std::byte> frame(frame_bytes);
   const std::vector<ClassConfig> classes{
-      shaped_class("clients", packets_per_second(kPacketsPerSecond / flows), {.packets = 100})};
+      shaped_class("clients", packets_per_second(kPacketsPerSecond / flows / shapes), {.packets = 100})};
   const ShaperLimits limits{.memory = DataSize{1024 * 1024 * 1024},
-                            .max_flows = std::max(flows, ShaperLimits{}.max_flows),
-                            .table_memory = huge_pages()};
-  Shaper shaper(limits, classes, kTestStart);
+                            .max_flows = std::max(flows, ShaperLimits{}.max_flows)};
+  BenchMemory memory;
+  Schedule schedule(
+      {.memory = limits.memory, .max_flows = limits.max_flows * static_cast<std::uint32_t>(shapes)}, memory,
+      kTestStart);
+  std::vector<std::unique_ptr<Shaper>> shapers;
+  for (std::size_t i = 0; i < shapes; ++i) {
+    shapers.push_back(std::make_unique<Shaper>(limits, classes, memory));
+    schedule.add(*shapers.back());
+  }
   const std::pmr::vector<Arrival> packets = random_arrivals(order, classes, flows);
-  std::array<ArrivingPacket, kBatch> batch;  // filled again and again, as the capture loop does
+  std::array<ArrivingPacket, kBatch> batch;  // filled again and again, as the worker does
   for (ArrivingPacket& packet : batch) {
     packet.frame = frame;
     packet.charged_bytes = static_cast<std::uint32_t>(frame.size());
@@ -79,41 +114,53 @@ void run(benchmark::State& state, Order order) {
   }
   std::array<DuePacket, kBatch> due;
   Instant now = kTestStart;
-  std::size_t next = 0;
+  std::vector<std::size_t> next_packet(shapes);
+  std::size_t shape = 0;
   std::size_t sent = 0;
   const auto step = [&] {
+    std::size_t& next = next_packet[shape];
     for (std::size_t i = 0; i < kBatch; ++i) {
       set_flow_number(batch[i].key, packets[next + i].flow);
       batch[i].flow_hash = packets[next + i].flow_hash;
       batch[i].arrival = now;
     }
     next = next + kBatch < packets.size() ? next + kBatch : 0;
-    shaper.admit(batch, now);
-    while (const std::size_t count = shaper.release(now, due)) {
-      shaper.complete_sent(std::span(due).first(count), now);
+    shapers[shape]->admit(batch, now);
+    shape = shape + 1 < shapes ? shape + 1 : 0;
+    while (const std::size_t count = schedule.release(now, due)) {
+      schedule.complete_sent(std::span(due).first(count), now);
       sent += count;
     }
+    schedule.grow_ahead();
     now += Duration(kBatch * 1'000'000'000 / kPacketsPerSecond);
   };
   // Until every flow has a record and queues have the length that they keep.
-  for (std::size_t warm = 0; warm < 8ull * flows + 1'000'000; warm += kBatch) step();
+  for (std::size_t warm = 0; warm < 8ull * flows * shapes + 1'000'000; warm += kBatch) step();
   sent = 0;
   for (auto _ : state) step();
   state.SetItemsProcessed(static_cast<std::int64_t>(sent));
-  const ShaperStatistics statistics = shaper.statistics(now);
+  ShaperStatistics statistics = shapers[0]->statistics(now);
   const auto share_of = [&](std::uint64_t count) {
     return static_cast<double>(count) / static_cast<double>(statistics.received.packets);
   };
   state.counters["dropped"] = share_of(total(statistics.dropped).packets);
   state.counters["queued"] = static_cast<double>(statistics.queued.packets);
+  for (const auto& shaper : shapers) {
+    shaper->drop_all(DropReason::stop);
+    schedule.remove(*shaper);
+  }
 }
 
 void shape(benchmark::State& state) {
-  run(state, Order::rounds);
+  run(state, Order::rounds, 1);
 }
 
 void overload(benchmark::State& state) {
-  run(state, Order::drawn);
+  run(state, Order::drawn, 1);
+}
+
+void shapes(benchmark::State& state) {
+  run(state, Order::rounds, static_cast<std::size_t>(state.range(2)));
 }
 
 BENCHMARK(shape)
@@ -130,6 +177,12 @@ BENCHMARK(overload)
     ->Args({1'000, 64})
     ->Args({100'000, 64})
     ->Args({1'000'000, 64})
+    ->MinTime(1.0);
+
+BENCHMARK(shapes)
+    ->ArgNames({"flows", "bytes", "shapes"})
+    ->Args({1'000, 64, 20})
+    ->Args({100'000, 64, 20})
     ->MinTime(1.0);
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/heap_memory.hpp"
 #include "support/manual_clock.hpp"
 #include "support/numbered_packets.hpp"
 
@@ -22,7 +23,8 @@ std::uint32_t crowded_hash(std::uint32_t flow) {
 }
 
 TEST(FlowTable, FindsWhatWasInsertedByClassAndKey) {
-  FlowTable table(8);
+  HeapMemory memory;
+  FlowTable table(8, memory);
   const FlowNumber flow = table.insert(42, 0, numbered_key(1));
   ASSERT_NE(flow, kNoFlow);
   EXPECT_EQ(table.find(42, 0, numbered_key(1)), flow);
@@ -32,7 +34,8 @@ TEST(FlowTable, FindsWhatWasInsertedByClassAndKey) {
 }
 
 TEST(FlowTable, IsFullAtItsSizeAndHarmsNoFlowThen) {
-  FlowTable table(100);
+  HeapMemory memory;
+  FlowTable table(100, memory);
   for (std::uint32_t i = 0; i < 100; ++i)
     ASSERT_NE(table.insert(crowded_hash(i), 0, numbered_key(i)), kNoFlow);
   EXPECT_TRUE(table.full());
@@ -48,22 +51,23 @@ TEST(FlowTable, AgreesWithAMapThroughAnyInsertingAndErasing) {
   for (std::uint32_t seed = 1; seed <= 20; ++seed) {
     std::mt19937 random(seed);
     const std::uint32_t size = 1 + random() % 200;
-    FlowTable table(size);
+    HeapMemory memory;
+    FlowTable table(size, memory);
     std::map<std::pair<std::uint16_t, std::uint32_t>, FlowNumber> reference;
     for (int step = 0; step < 5'000; ++step) {
       const std::uint32_t key = random() % (2 * size);
-      const auto class_slot = static_cast<std::uint16_t>(random() % 2);
+      const auto class_number = static_cast<std::uint16_t>(random() % 2);
       const std::uint32_t hash = seed % 2 ? crowded_hash(key) : key * 2'654'435'761u;
-      const auto known = reference.find({class_slot, key});
-      ASSERT_EQ(table.find(hash, class_slot, numbered_key(key)),
+      const auto known = reference.find({class_number, key});
+      ASSERT_EQ(table.find(hash, class_number, numbered_key(key)),
                 known == reference.end() ? kNoFlow : known->second);
       if (known != reference.end()) {
         table.erase(known->second);
         reference.erase(known);
       } else {
-        const FlowNumber flow = table.insert(hash, class_slot, numbered_key(key));
+        const FlowNumber flow = table.insert(hash, class_number, numbered_key(key));
         ASSERT_EQ(flow == kNoFlow, reference.size() == size);
-        if (flow != kNoFlow) reference[{class_slot, key}] = flow;
+        if (flow != kNoFlow) reference[{class_number, key}] = flow;
       }
       ASSERT_EQ(table.size(), reference.size());
     }
@@ -75,11 +79,12 @@ TEST(FlowTable, AgreesWithAMapThroughAnyInsertingAndErasing) {
 }
 
 TEST(FlowTable, GivesANewFlowACleanRecord) {
-  FlowTable table(1);
+  HeapMemory memory;
+  FlowTable table(1, memory);
   FlowNumber flow = table.insert(1, 0, numbered_key(1));
   table[flow].sent = {5, 500};
   table.dropped(flow) = {6, 600};
-  table[flow].bucket.charge(BucketParameters(packets_per_second(1), {}), kTestStart, {1, 100});
+  table[flow].bucket.commit(BucketParameters(packets_per_second(1), {}), {1, 100}, kTestStart);
   table.erase(flow);
   flow = table.insert(2, 0, numbered_key(2));
   EXPECT_EQ(table[flow].sent, Count{});
@@ -98,7 +103,8 @@ class FlowTableExpiry : public testing::Test {
     return forgotten;
   }
 
-  FlowTable table_{4};
+  HeapMemory memory_;
+  FlowTable table_{4, memory_};
   FlowNumber flow_;
 };
 
@@ -115,13 +121,14 @@ TEST_F(FlowTableExpiry, KeepsAFlowWithPacketsWaiting) {
 }
 
 TEST_F(FlowTableExpiry, KeepsAFlowWhoseBucketIsNotAsNew) {
-  table_[flow_].bucket.charge(BucketParameters(bits_per_second(1), {}), kTestStart, {1, 1000});
+  table_[flow_].bucket.commit(BucketParameters(bits_per_second(1), {}), {1, 1000}, kTestStart);
   EXPECT_EQ(expire(kTestStart + seconds(7'999)), 0u);
   EXPECT_EQ(expire(kTestStart + seconds(8'000)), 1u);
 }
 
 TEST(FlowTable, LooksAtNoMoreRecordsThanAskedFor) {
-  FlowTable table(1000);
+  HeapMemory memory;
+  FlowTable table(1000, memory);
   for (std::uint32_t i = 0; i < 1000; ++i) {
     table[table.insert(i * 2'654'435'761u, 0, numbered_key(i))].last_used = kTestStart;
   }

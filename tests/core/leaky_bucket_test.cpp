@@ -24,11 +24,10 @@ Rate bit_rate(std::uint64_t rate) {
   return {.bits = BitRate{rate}};
 }
 
-// Sends `charge` as soon as it may after `arrival`.
-Instant send(LeakyBucket& bucket, const BucketParameters& parameters, Instant arrival,
-             Count charge = {1, 100}) {
-  const Instant departure = bucket.departure(parameters, arrival, charge);
-  bucket.charge(parameters, departure, charge);
+// Sends what costs `cost` as soon as it may after `arrival`.
+Instant send(LeakyBucket& bucket, const BucketParameters& parameters, Instant arrival, Cost cost = {1, 100}) {
+  const Instant departure = bucket.earliest(parameters, cost, arrival);
+  bucket.commit(parameters, cost, departure);
   return departure;
 }
 
@@ -211,9 +210,9 @@ TEST(LeakyBucket, AgreesWithTheNaiveBucketForAnyRatesBurstsAndArrivals) {
     for (int i = 0; i < 500; ++i) {
       arrival += Duration(random() % 3 ? random() % longest_gap : 0);
       const std::uint64_t segments = random() % 8 ? 1 : 1 + random() % 60;
-      const Count charge{segments, 14 * segments + log_uniform(random, 70'000)};
-      const Instant expected = *naive.arrive(arrival, charge);
-      ASSERT_EQ(send(bucket, parameters, arrival, charge), expected) << "seed " << seed << ", packet " << i;
+      const Cost cost{segments, 14 * segments + log_uniform(random, 70'000)};
+      const Instant expected = *naive.arrive(arrival, cost);
+      ASSERT_EQ(send(bucket, parameters, arrival, cost), expected) << "seed " << seed << ", packet " << i;
     }
   }
 }
@@ -222,8 +221,8 @@ TEST(LeakyBucket, ChargesWhatTheLinkAddsToEachPacket) {
   // 100 bytes and 24 of overhead at 1 Mbit/s: 992 µs.
   const BucketParameters parameters(Rate{.bits = BitRate{1'000'000}}, {}, {.overhead = 24});
   LeakyBucket bucket;
-  bucket.charge(parameters, kTestStart, {1, 100});
-  EXPECT_EQ(bucket.departure(parameters, kTestStart, {1, 100}) - kTestStart, std::chrono::microseconds(992));
+  bucket.commit(parameters, {1, 100}, kTestStart);
+  EXPECT_EQ(bucket.earliest(parameters, {1, 100}, kTestStart) - kTestStart, std::chrono::microseconds(992));
 }
 
 TEST(LeakyBucket, ChargesNoPacketLessThanTheSmallestUnitOfTheLink) {

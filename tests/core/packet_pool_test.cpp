@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/shaper.hpp"
+#include "support/heap_memory.hpp"
 #include "support/packet_builder.hpp"
 
 namespace headgate {
@@ -26,7 +27,8 @@ std::vector<std::byte> read_back(const PacketPool& pool, PacketHandle packet) {
 }
 
 TEST(PacketPool, ReturnsFramesOfEveryLengthUnchanged) {
-  PacketPool pool(DataSize{1024 * 1024});
+  HeapMemory memory_source;
+  PacketPool pool(DataSize{1024 * 1024}, memory_source);
   const std::uint32_t free = pool.free_chunks();
   for (std::size_t length = 0; length < 2000; ++length) {
     const std::vector<std::byte> frame = pattern(length);
@@ -41,14 +43,16 @@ TEST(PacketPool, ReturnsFramesOfEveryLengthUnchanged) {
 }
 
 TEST(PacketPool, HoldsTheLongestFrameInAsManyPartsAsPromised) {
-  PacketPool pool(DataSize{1024 * 1024});
+  HeapMemory memory_source;
+  PacketPool pool(DataSize{1024 * 1024}, memory_source);
   const std::vector<std::byte> frame = pattern(65'535 + 14 + 10);
   EXPECT_LE(PacketPool::chunks_for(frame.size()), kMaxFrameParts);
   EXPECT_EQ(read_back(pool, pool.store(frame, {})), frame);
 }
 
 TEST(PacketPool, PutsAStrippedTagBackAfterTheMacAddresses) {
-  PacketPool pool(DataSize{1024 * 1024});
+  HeapMemory memory_source;
+  PacketPool pool(DataSize{1024 * 1024}, memory_source);
   for (const std::size_t size : {64, 207, 208, 209, 256, 1514}) {
     PacketBuilder builder;
     builder.ipv4("10.0.0.1", "10.0.0.2").udp(1, 2).frame_size(size);
@@ -58,7 +62,8 @@ TEST(PacketPool, PutsAStrippedTagBackAfterTheMacAddresses) {
 }
 
 TEST(PacketPool, RefusesWhatDoesNotFitAndStaysWhole) {
-  PacketPool pool(DataSize{10 * PacketPool::kChunkBytes});
+  HeapMemory memory_source;
+  PacketPool pool(DataSize{10 * PacketPool::kChunkBytes}, memory_source);
   EXPECT_EQ(pool.chunks(), 10u);
   const PacketHandle first = pool.store(pattern(1514), {});
   EXPECT_EQ(pool.free_chunks(), 3u);
@@ -72,7 +77,8 @@ TEST(PacketPool, RefusesWhatDoesNotFitAndStaysWhole) {
 }
 
 TEST(PacketPool, KeepsPacketsApartThroughAnyStoringAndFreeing) {
-  PacketPool pool(DataSize{200 * PacketPool::kChunkBytes});
+  HeapMemory memory_source;
+  PacketPool pool(DataSize{200 * PacketPool::kChunkBytes}, memory_source);
   std::mt19937 random(7);
   struct Held {
     PacketHandle packet;
@@ -98,7 +104,8 @@ TEST(PacketPool, KeepsPacketsApartThroughAnyStoringAndFreeing) {
 }
 
 TEST(PacketPool, KeepsThePrefixInFrontOfTheFrameAndTheTagBehindTheMacAddresses) {
-  PacketPool pool(DataSize{4096});
+  HeapMemory memory_source;
+  PacketPool pool(DataSize{4096}, memory_source);
   const auto memory = pattern(110);
   const PacketHandle packet = pool.store(std::span(memory).subspan(10), {.tpid = 0x8100, .tci = 7}, 10);
   const auto stored = read_back(pool, packet);
@@ -111,7 +118,8 @@ TEST(PacketPool, KeepsThePrefixInFrontOfTheFrameAndTheTagBehindTheMacAddresses) 
 
 TEST(PacketPool, ALentFrameIsReadWhereItIsUntilItIsKept) {
   for (const StrippedTag tag : {StrippedTag{}, StrippedTag{.tpid = 0x88a8, .tci = 7}}) {
-    PacketPool pool(DataSize{1024 * 1024});
+    HeapMemory memory_source;
+    PacketPool pool(DataSize{1024 * 1024}, memory_source);
     const std::uint32_t free = pool.free_chunks();
     auto memory = pattern(10 + 60'000);
     const auto frame = std::span<const std::byte>(memory).subspan(10);
@@ -133,7 +141,8 @@ TEST(PacketPool, ALentFrameIsReadWhereItIsUntilItIsKept) {
 }
 
 TEST(PacketPool, ASmallFrameIsCopiedEvenIfItIsLent) {
-  PacketPool pool(DataSize{1024 * 1024});
+  HeapMemory memory_source;
+  PacketPool pool(DataSize{1024 * 1024}, memory_source);
   auto memory = pattern(PacketPool::kLentFrom - 1);
   const PacketHandle packet = pool.store_lent(memory, {});
   std::fill(memory.begin(), memory.end(), std::byte{0});
@@ -142,7 +151,9 @@ TEST(PacketPool, ASmallFrameIsCopiedEvenIfItIsLent) {
 
 TEST(PacketPool, LentFramesFillThePoolAsStoredOnesDo) {
   const auto memory = pattern(10'000);
-  PacketPool pool(DataSize{3 * PacketPool::chunks_for(memory.size()) * PacketPool::kChunkBytes});
+  HeapMemory memory_source;
+  PacketPool pool(DataSize{3 * PacketPool::chunks_for(memory.size()) * PacketPool::kChunkBytes},
+                  memory_source);
   std::vector<PacketHandle> lent;
   for (int i = 0; i < 3; ++i) lent.push_back(pool.store_lent(memory, {}));
   EXPECT_EQ(pool.store_lent(memory, {}), kNoPacket);

@@ -123,7 +123,7 @@ class Player {
 
   const Scenario& scenario_;
   std::vector<ClassConfig> classes_;
-  Shaper shaper_;
+  LoneShaper shaper_;
   NumberedPackets frames_;
   std::map<ScenarioFlow, std::size_t> flows_;
   std::map<ScenarioFlow, std::uint64_t> flow_drops_;

@@ -1,14 +1,19 @@
-// Random arrivals, many seeds: what must hold after every step, whatever comes.
+// Random arrivals for several shapes in one schedule, many seeds: what must hold after every step, whatever comes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
+#include <memory>
 #include <random>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "core/schedule.hpp"
 #include "core/shaper.hpp"
+#include "support/heap_memory.hpp"
 #include "support/naive_bucket.hpp"
 #include "support/shaper_harness.hpp"
 
@@ -19,7 +24,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 using Random = std::mt19937_64;
-using FlowId = std::pair<ClassIndex, std::uint32_t>;
+using FlowId = std::tuple<ShapeNumber, ClassIndex, std::uint32_t>;
 
 std::uint64_t log_uniform(Random& random, std::uint64_t least, std::uint64_t most) {
   const double exponent = std::uniform_real_distribution<>(std::log(least), std::log(most))(random);
@@ -55,19 +60,56 @@ std::vector<ClassConfig> random_classes(Random& random) {
   return classes;
 }
 
+// Shapes of random classes in one schedule.
+class RandomShapes {
+ public:
+  struct Shape {
+    Shape(const ShaperLimits& shaper_limits, std::vector<ClassConfig> class_configs, MemorySource& memory)
+        : limits(shaper_limits), classes(std::move(class_configs)), shaper(limits, classes, memory) {}
+
+    ShaperLimits limits;
+    std::vector<ClassConfig> classes;
+    Shaper shaper;
+  };
+
+  template <typename RandomLimits>
+  RandomShapes(Random& random, const ScheduleLimits& limits, RandomLimits random_limits)
+      : schedule_(limits, memory_, kTestStart) {
+    for (auto count = 1 + random() % 3; count > 0; --count) {
+      shapes_.push_back(std::make_unique<Shape>(random_limits(), random_classes(random), memory_));
+      schedule_.add(shapes_.back()->shaper);
+    }
+  }
+  ~RandomShapes() {
+    for (const auto& shape : shapes_) {
+      shape->shaper.drop_all(DropReason::stop);
+      schedule_.remove(shape->shaper);
+    }
+  }
+
+  Schedule& schedule() { return schedule_; }
+  std::size_t size() const { return shapes_.size(); }
+  Shape& operator[](std::size_t number) { return *shapes_[number]; }
+
+ private:
+  HeapMemory memory_;
+  Schedule schedule_;
+  std::vector<std::unique_ptr<Shape>> shapes_;  // by number
+};
+
 struct Expected {
   Instant departure;
   std::uint32_t serial;
 };
 
 // With memory for all and nobody more than 10 ms late, every drop and every departure follows from the
-// arrivals alone, however they are batched and whenever the drain thread wakes.
+// arrivals alone, however they are batched, whenever the worker wakes, and whatever other shapes it has.
 class AgainstNaiveBuckets {
  public:
   explicit AgainstNaiveBuckets(std::uint32_t seed)
-      : random_(seed),
-        classes_(random_classes(random_)),
-        shaper_({.memory = DataSize{8 * 1024 * 1024}, .max_flows = 100}, classes_, kTestStart) {}
+      : random_(seed), shapes_(random_, {.memory = DataSize{24 * 1024 * 1024}, .max_flows = 300}, [] {
+          return ShaperLimits{.memory = DataSize{8 * 1024 * 1024}, .max_flows = 100};
+        }) {}
 
   void run() {
     flows_ = 1 + random_() % 30;
@@ -75,8 +117,7 @@ class AgainstNaiveBuckets {
     for (int step = 0; step < 400 && !testing::Test::HasFailure(); ++step) {
       admit_some();
       if (chance(random_, 70)) release_some();
-      expect_law(shaper_.statistics(now_));
-      expect_drops();
+      expect_laws_and_drops();
       now_ += Duration(random_() % longest_gap_);
       if (now_ - last_complete_release_ > milliseconds(5)) {
         now_ = std::max(last_admission_, last_complete_release_ + milliseconds(5));
@@ -89,6 +130,12 @@ class AgainstNaiveBuckets {
 
  private:
   void admit_some() {
+    for (ShapeNumber shape = 0; shape < shapes_.size(); ++shape) admit_some_of(shape);
+    last_admission_ = now_;
+    shapes_.schedule().grow_ahead();
+  }
+
+  void admit_some_of(ShapeNumber shape) {
     std::vector<ArrivingPacket> batch;
     // Captured one after the other since the last admission.
     std::vector<Instant> arrivals(random_() % 40);
@@ -97,38 +144,39 @@ class AgainstNaiveBuckets {
     }
     std::sort(arrivals.begin(), arrivals.end());
     batch.reserve(arrivals.size());
-    for (const Instant arrival : arrivals) batch.push_back(make(arrival));
-    shaper_.admit(batch, now_);
+    for (const Instant arrival : arrivals) batch.push_back(make(shape, arrival));
+    shapes_[shape].shaper.admit(batch, now_);
     packets_.clear();
-    last_admission_ = now_;
   }
 
-  ArrivingPacket make(Instant arrival) {
-    const FlowId id{static_cast<ClassIndex>(random_() % classes_.size()),
-                    static_cast<std::uint32_t>(random_() % flows_)};
-    const ClassConfig& config = classes_[id.first];
+  ArrivingPacket make(ShapeNumber shape, Instant arrival) {
+    const std::vector<ClassConfig>& classes = shapes_[shape].classes;
+    const auto index = static_cast<ClassIndex>(random_() % classes.size());
+    const auto flow = static_cast<std::uint32_t>(random_() % flows_);
+    const FlowId id{shape, index, flow};
+    const ClassConfig& config = classes[index];
     const auto [bucket, added] = buckets_.try_emplace(id, config.rate, config.burst, config.queue);
     const std::uint32_t serial = serial_++;
     ArrivingPacket packet =
-        packets_.make(classes_, id.first, {id.second, serial}, log_uniform(random_, 60, 1600), arrival);
+        packets_.make(classes, index, {flow, serial}, log_uniform(random_, 60, 1600), arrival);
     if (chance(random_, 10)) packet.charged_packets = static_cast<std::uint16_t>(1 + random_() % 44);
-    const Count charge{packet.charged_packets, packet.charged_bytes};
-    if (const auto departure = bucket->second.arrive(arrival, charge)) {
+    if (const auto departure = bucket->second.arrive(arrival, packet.cost())) {
       expected_[id].push_back({*departure, serial});
     } else {
-      expected_drops_[id.first] += charge;
+      expected_drops_[{shape, index}] += packet.cost();
     }
     return packet;
   }
 
   void release_some() {
     std::vector<DuePacket> due(1 + random_() % 50);
-    due.resize(shaper_.release(now_, due));
-    expect_law(shaper_.statistics(now_));
+    Schedule& schedule = shapes_.schedule();
+    due.resize(schedule.release(now_, due));
+    expect_laws_and_drops();
     Instant previous{};
     for (const DuePacket& packet : due) {
-      const PacketIdentity identity = identity_of(shaper_, packet);
-      auto& queue = expected_[{packet.class_index, identity.flow}];
+      const PacketIdentity identity = identity_of(schedule, packet);
+      auto& queue = expected_[{packet.shape, packet.class_index, identity.flow}];
       ASSERT_FALSE(queue.empty());
       ASSERT_EQ(identity.serial, queue.front().serial);
       ASSERT_EQ(packet.ideal, queue.front().departure);
@@ -137,9 +185,9 @@ class AgainstNaiveBuckets {
       previous = packet.ideal;
       queue.pop_front();
       if (chance(random_, 90)) {
-        shaper_.complete_sent({&packet, 1}, now_);
+        schedule.complete_sent({&packet, 1}, now_);
       } else {
-        shaper_.complete_dropped({&packet, 1}, DropReason::send_failed);
+        schedule.complete_dropped({&packet, 1}, DropReason::send_failed);
       }
     }
     released_ = due.size();
@@ -154,33 +202,38 @@ class AgainstNaiveBuckets {
     for (const auto& [id, queue] : expected_) {
       if (!queue.empty() && (!next || queue.front().departure < *next)) next = queue.front().departure;
     }
-    ASSERT_EQ(shaper_.next_release(), next);
+    ASSERT_EQ(shapes_.schedule().next_release(), next);
   }
 
-  void expect_drops() {
-    const ShaperStatistics statistics = shaper_.statistics(now_);
-    for (ClassIndex index = 0; index < classes_.size(); ++index) {
-      ASSERT_EQ(dropped_for(statistics.classes[index], DropReason::queue_full), expected_drops_[index]);
+  void expect_laws_and_drops() {
+    for (ShapeNumber shape = 0; shape < shapes_.size(); ++shape) {
+      const ShaperStatistics statistics = shapes_[shape].shaper.statistics(now_);
+      expect_law(statistics);
+      ASSERT_EQ(statistics.shifts, ScheduleShifts{});
+      for (ClassIndex index = 0; index < statistics.classes.size(); ++index) {
+        ASSERT_EQ(dropped_for(statistics.classes[index], DropReason::queue_full),
+                  (expected_drops_[{shape, index}]));
+      }
     }
   }
 
   void drain() {
     while (!testing::Test::HasFailure()) {
-      const auto next = shaper_.next_release();
+      const auto next = shapes_.schedule().next_release();
       if (!next) break;
       now_ = std::max(now_, *next);
       release_everything_due();
     }
-    EXPECT_EQ(shaper_.statistics(now_).queued, Count{});
+    for (ShapeNumber shape = 0; shape < shapes_.size(); ++shape)
+      EXPECT_EQ(shapes_[shape].shaper.statistics(now_).queued, Count{});
   }
 
   Random random_;
-  std::vector<ClassConfig> classes_;
-  Shaper shaper_;
+  RandomShapes shapes_;
   NumberedPackets packets_;
   std::map<FlowId, NaiveBucket> buckets_;
   std::map<FlowId, std::deque<Expected>> expected_;
-  std::map<ClassIndex, Count> expected_drops_;
+  std::map<std::pair<ShapeNumber, ClassIndex>, Count> expected_drops_;
   std::uint64_t flows_ = 0;
   std::uint64_t longest_gap_ = 0;
   Instant now_ = kTestStart;
@@ -212,7 +265,7 @@ class ConformanceCheck {
     }
   }
 
-  void depart(Instant instant, Count size) {
+  void depart(Instant instant, Cost size) {
     const std::int64_t departure = instant.time_since_epoch().count();
     if (packets_) {
       EXPECT_GE(departure, packets_->earliest(size.packets));
@@ -229,40 +282,35 @@ class ConformanceCheck {
   std::optional<NaiveLimit> bits_;
 };
 
-// Too little memory, too few flow records, flows that expire, wake-ups that come late and batches that end
-// early.
+// Too little memory, too few flow records, flows that expire, wake-ups that come late and batches that end early; shapes
+// that are suspended or emptied, and in some runs a host that has no more memory.
 class UnderShortage {
  public:
   explicit UnderShortage(std::uint32_t seed)
       : random_(seed),
-        classes_(random_classes(random_)),
-        chunks_(log_uniform(random_, 1, 400)),
-        limits_{.memory = DataSize{chunks_ * 256},
-                .max_flows = static_cast<std::uint32_t>(log_uniform(random_, 1, 60)),
-                .idle = Duration(log_uniform(random_, 1'000, 1'000'000'000))},
-        shaper_(limits_, classes_, kTestStart) {}
+        shapes_(random_, random_schedule_limits(), [this] { return random_limits(); }),
+        suspended_(shapes_.size()) {}
 
   void run() {
-    const std::uint64_t flows = log_uniform(random_, 1, 100);
+    flows_ = log_uniform(random_, 1, 100);
     const std::uint64_t longest_gap = log_uniform(random_, 10, 100'000'000);
     for (int step = 0; step < 600 && !testing::Test::HasFailure(); ++step) {
-      std::vector<ArrivingPacket> batch;
-      for (auto count = random_() % 20; count > 0; --count) {
-        const auto index = static_cast<ClassIndex>(random_() % classes_.size());
-        const PacketIdentity identity{static_cast<std::uint32_t>(random_() % flows), serial_};
-        // Stamped by a clock that may run a little behind or ahead.
-        const Instant arrival = now_ + Duration(random_() % 20'000) - Duration(15'000);
-        batch.push_back(packets_.make(classes_, index, identity, log_uniform(random_, 60, 1600), arrival));
-        charges_[serial_++] = {{1, batch.back().charged_bytes}, arrival};
+      for (ShapeNumber shape = 0; shape < shapes_.size(); ++shape) {
+        if (!suspended_[shape]) admit_some(shape);
+        if (chance(random_, 2)) suspend_or_resume(shape);
+        if (chance(random_, 1)) shapes_[shape].shaper.drop_all(DropReason::stop);
       }
-      shaper_.admit(batch, now_);
       packets_.clear();
+      if (chance(random_, 50)) shapes_.schedule().grow_ahead();
       check();
       if (chance(random_, 60)) release_some();
       now_ += Duration(random_() % longest_gap);
     }
-    while (shaper_.next_release() && !testing::Test::HasFailure()) {
-      now_ = std::max(now_, *shaper_.next_release());
+    for (ShapeNumber shape = 0; shape < shapes_.size(); ++shape) {
+      if (suspended_[shape]) suspend_or_resume(shape);
+    }
+    while (shapes_.schedule().next_release() && !testing::Test::HasFailure()) {
+      now_ = std::max(now_, *shapes_.schedule().next_release());
       release_some();
     }
     check();
@@ -270,55 +318,104 @@ class UnderShortage {
   }
 
  private:
+  static std::uint64_t chunks(const ShaperLimits& limits) { return limits.memory.bytes / 256; }
+
+  // Sometimes less than the shapes may use together.
+  ScheduleLimits random_schedule_limits() {
+    ample_ = chance(random_, 50);
+    if (ample_) return {.memory = DataSize{1200 * 256}, .max_flows = 180};
+    return {.memory = DataSize{log_uniform(random_, 1, 400) * 256},
+            .max_flows = static_cast<std::uint32_t>(log_uniform(random_, 1, 100))};
+  }
+
+  ShaperLimits random_limits() {
+    return {.memory = DataSize{log_uniform(random_, 1, 400) * 256},
+            .max_flows = static_cast<std::uint32_t>(log_uniform(random_, 1, 60)),
+            .idle = Duration(log_uniform(random_, 1'000, 1'000'000'000))};
+  }
+
+  void admit_some(ShapeNumber shape) {
+    const std::vector<ClassConfig>& classes = shapes_[shape].classes;
+    std::vector<ArrivingPacket> batch;
+    for (auto count = random_() % 20; count > 0; --count) {
+      const auto index = static_cast<ClassIndex>(random_() % classes.size());
+      const PacketIdentity identity{static_cast<std::uint32_t>(random_() % flows_), serial_};
+      // Stamped by a clock that may run a little behind or ahead.
+      const Instant arrival = now_ + Duration(random_() % 20'000) - Duration(15'000);
+      batch.push_back(packets_.make(classes, index, identity, log_uniform(random_, 60, 1600), arrival));
+      costs_[serial_++] = {batch.back().cost(), arrival};
+    }
+    shapes_[shape].shaper.admit(batch, now_);
+  }
+
+  void suspend_or_resume(ShapeNumber shape) {
+    if (suspended_[shape]) {
+      shapes_[shape].shaper.resume(now_);
+    } else {
+      shapes_[shape].shaper.suspend();
+    }
+    suspended_[shape] = !suspended_[shape];
+  }
+
   void check() {
-    const ShaperStatistics statistics = shaper_.statistics(now_);
-    expect_law(statistics);
-    EXPECT_LE(statistics.queued.packets, chunks_);
-    std::uint64_t flows = 0;
-    for (const ClassStatistics& each : statistics.classes) flows += each.flows;
-    EXPECT_LE(flows, limits_.max_flows);
+    for (ShapeNumber number = 0; number < shapes_.size(); ++number) {
+      RandomShapes::Shape& shape = shapes_[number];
+      const ShaperStatistics statistics = shape.shaper.statistics(now_);
+      expect_law(statistics);
+      EXPECT_LE(statistics.queued.packets, chunks(shape.limits));
+      std::uint64_t flows = 0;
+      for (const ClassStatistics& each : statistics.classes) flows += each.flows;
+      EXPECT_LE(flows, shape.limits.max_flows);
+    }
   }
 
   void release_some() {
     std::vector<DuePacket> due(1 + random_() % 30);
-    due.resize(shaper_.release(now_, due));
+    Schedule& schedule = shapes_.schedule();
+    due.resize(schedule.release(now_, due));
     for (const DuePacket& packet : due) {
-      const PacketIdentity identity = identity_of(shaper_, packet);
-      const FlowId id{packet.class_index, identity.flow};
-      const auto& [charge, arrival] = charges_.at(identity.serial);
+      EXPECT_FALSE(suspended_[packet.shape]);
+      const PacketIdentity identity = identity_of(schedule, packet);
+      const FlowId id{packet.shape, packet.class_index, identity.flow};
+      const auto& [cost, arrival] = costs_.at(identity.serial);
       EXPECT_GE(packet.ideal, arrival);
       EXPECT_LE(packet.ideal, now_);
       const auto [last, first] = last_serial_.try_emplace(id, identity.serial);
       EXPECT_TRUE(first || identity.serial > last->second);
       last->second = identity.serial;
-      conformance_.try_emplace(id, classes_[packet.class_index]).first->second.depart(packet.ideal, charge);
+      conformance_.try_emplace(id, shapes_[packet.shape].classes[packet.class_index])
+          .first->second.depart(packet.ideal, cost);
     }
-    shaper_.complete_sent(due, now_);
+    schedule.complete_sent(due, now_);
     check();
   }
 
   // After all is sent, as many packets of one chunk each fit as there are chunks (as far as flows allow).
   void expect_all_memory_back() {
     now_ += std::chrono::hours(24 * 365 * 10);
-    EXPECT_EQ(shaper_.statistics(now_).queued, Count{});
-    for (const ClassStatistics& each : shaper_.statistics(now_).classes) EXPECT_EQ(each.flows, 0u);
-    const std::uint64_t fit = std::min<std::uint64_t>(chunks_, limits_.max_flows);
-    for (std::uint32_t flow = 0; flow < fit; ++flow) {
-      const ArrivingPacket packet = packets_.make(classes_, 0, {flow, 0}, 60, now_);
-      shaper_.admit({&packet, 1}, now_);
+    for (ShapeNumber number = 0; number < shapes_.size(); ++number) {
+      RandomShapes::Shape& shape = shapes_[number];
+      EXPECT_EQ(shape.shaper.statistics(now_).queued, Count{});
+      for (const ClassStatistics& each : shape.shaper.statistics(now_).classes) EXPECT_EQ(each.flows, 0u);
+      if (!ample_) continue;
+      const std::uint64_t fit = std::min<std::uint64_t>(chunks(shape.limits), shape.limits.max_flows);
+      for (std::uint32_t flow = 0; flow < fit; ++flow) {
+        const ArrivingPacket packet = packets_.make(shape.classes, 0, {flow, 0}, 60, now_);
+        shape.shaper.admit({&packet, 1}, now_);
+      }
+      EXPECT_EQ(shape.shaper.statistics(now_).queued.packets, fit);
     }
-    EXPECT_EQ(shaper_.statistics(now_).queued.packets, fit);
   }
 
   Random random_;
-  std::vector<ClassConfig> classes_;
-  std::uint64_t chunks_;
-  ShaperLimits limits_;
-  Shaper shaper_;
+  bool ample_ = false;  // the schedule has room for all that the shapes may use
+  RandomShapes shapes_;
+  std::vector<bool> suspended_;
   NumberedPackets packets_;
-  std::map<std::uint32_t, std::pair<Count, Instant>> charges_;  // by serial
+  std::map<std::uint32_t, std::pair<Cost, Instant>> costs_;  // and arrivals, by serial
   std::map<FlowId, std::uint32_t> last_serial_;
   std::map<FlowId, ConformanceCheck> conformance_;
+  std::uint64_t flows_ = 0;
   Instant now_ = kTestStart;
   std::uint32_t serial_ = 0;
 };

@@ -22,7 +22,8 @@ TEST(ShaperReading, SumsWhatSeveralShapersHaveCounted) {
   one.run(kTestStart + milliseconds(100));
   other.run(kTestStart + milliseconds(100));
 
-  const ShaperStatistics sum = sum_of({reading_of(one.shaper, one.now), reading_of(other.shaper, other.now)});
+  const ShaperStatistics sum =
+      sum_of({reading_of(one.shaper.shaper, one.now), reading_of(other.shaper.shaper, other.now)});
   expect_law(sum);
   EXPECT_EQ(sum.received.packets, 19u);
   EXPECT_EQ(sum.received.bytes, 1900u);
@@ -38,11 +39,25 @@ TEST(ShaperReading, SumsWhatSeveralShapersHaveCounted) {
   EXPECT_EQ(sum.classes[1].delay.max, Duration::zero());
 }
 
+TEST(ShaperReading, SumsTheShiftsOfAllSchedules) {
+  const std::vector<ClassConfig> classes{shaped_class("all", packets_per_second(10))};
+  ShaperHarness one(classes), other(classes);
+  one.arrive(1);
+  other.arrive(1);
+  one.now += milliseconds(30);
+  other.now += milliseconds(50);
+  one.release();
+  other.release();
+  const ShaperStatistics sum =
+      sum_of({reading_of(one.shaper.shaper, one.now), reading_of(other.shaper.shaper, other.now)});
+  EXPECT_EQ(sum.shifts, (ScheduleShifts{.times = 2, .total = milliseconds(20 + 40)}));
+}
+
 TEST(ShaperReading, OfOneShaperIsWhatThatSays) {
   ShaperHarness one({shaped_class("all", packets_per_second(10))});
   for (int i = 0; i < 3; ++i) one.arrive(1);
   one.run();
-  const ShaperStatistics sum = sum_of({reading_of(one.shaper, one.now)});
+  const ShaperStatistics sum = sum_of({reading_of(one.shaper.shaper, one.now)});
   const ShaperStatistics own = one.statistics();
   EXPECT_EQ(sum.classes[0].delay.p50, own.classes[0].delay.p50);
   EXPECT_EQ(sum.classes[0].delay.p99, own.classes[0].delay.p99);

@@ -240,6 +240,57 @@ TEST(ShaperReconfigure, GivesBackAllMemory) {
   }
 }
 
+TEST(ShaperReconfigure, ChangesNothingUntilAPreparedChangeIsPutInForce) {
+  ShaperHarness shaper({shaped_class("clients", packets_per_second(1000)), bypass_class("rest")});
+  for (int i = 0; i < 4; ++i) shaper.arrive(1);
+  const std::vector<ClassConfig> after{shaped_class("new", packets_per_second(1000)),
+                                       shaped_class("clients", packets_per_second(500))};
+  const auto change = shaper.shaper.shaper.prepare(after);
+  EXPECT_NE(shaper.shaper.shaper.prepare({shaped_class("never", packets_per_second(1))}), nullptr);
+  EXPECT_EQ(shaper.statistics().classes.size(), 2u);
+  EXPECT_EQ(shaper.class_statistics(0).name, "clients");
+  for (int i = 0; i < 2; ++i) shaper.arrive(2);  // the worker goes on meanwhile
+  shaper.classes = after;
+  shaper.shaper.shaper.reconfigure(*change, nobody(), shaper.now);
+  expect_law(shaper.statistics());
+  EXPECT_EQ(shaper.class_statistics(0).name, "new");
+  EXPECT_EQ(shaper.class_statistics(1).name, "clients");
+  EXPECT_EQ(shaper.class_statistics(1).queued.packets, 6u);
+  EXPECT_EQ(shaper.run().size(), 6u);
+}
+
+TEST(ShaperReconfigure, KeepsAFlowInOrderWhosePacketsWereStampedOutOfOrder) {
+  ShaperHarness shaper({shaped_class("old", packets_per_second(1))});
+  std::vector<ArrivingPacket> batch;
+  for (const int microsecond : {5, 3, 4, 1}) {
+    batch.push_back(shaper.make(1, 100, kTestStart + std::chrono::microseconds(microsecond)));
+  }
+  shaper.now += milliseconds(1);
+  shaper.admit(batch);
+  const std::vector<ClassConfig> after{shaped_class("new", packets_per_second(1000))};
+  reconfigure(shaper, after, into(after, 0));
+  EXPECT_THAT(serials(shaper.run()), ElementsAre(0, 1, 2, 3));
+}
+
+TEST(ShaperReconfigure, LeavesTheOtherShapesOfItsScheduleAlone) {
+  const std::vector<ClassConfig> classes{shaped_class("clients", packets_per_second(10))};
+  ShaperHarness shaper(classes);
+  Shaper other({}, classes, shaper.shaper.memory);
+  shaper.shaper.schedule.add(other);
+  NumberedPackets packets;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const ArrivingPacket packet = packets.make(classes, 0, {1, i}, 100, shaper.now);
+    other.admit({&packet, 1}, shaper.now);
+  }
+  for (int i = 0; i < 3; ++i) shaper.arrive(1);
+  const std::vector<ClassConfig> after{shaped_class("new", packets_per_second(1000))};
+  reconfigure(shaper, after, into(after, 0));
+  EXPECT_THAT(times(shaper.run()), ElementsAre(milliseconds(0), milliseconds(0), milliseconds(1),
+                                               milliseconds(2), milliseconds(100), milliseconds(200)));
+  EXPECT_EQ(other.statistics(shaper.now).sent.packets, 3u);
+  shaper.shaper.schedule.remove(other);
+}
+
 // Classes come, go, move, are renamed and keyed anew while packets flow. A flow's packets belong to the class
 // of its number, under whatever name, or to none.
 class Reloading {
@@ -249,11 +300,13 @@ class Reloading {
   void run() {
     for (int step = 0; step < 100; ++step) {
       admit_some();
+      if (random_() % 8 == 0) shaper_.shaper.shaper.suspend();
       if (random_() % 2) note(shaper_.release(1 + random_() % 50));
       shaper_.now += Duration(random_() % 5'000'000);
       if (random_() % 8 == 0) {
         reconfigure(shaper_, random_classes(), [this](ArrivingPacket& packet) { classify(packet); });
       }
+      shaper_.shaper.shaper.resume(shaper_.now);
     }
     note(shaper_.run());
     const ShaperStatistics statistics = shaper_.statistics();

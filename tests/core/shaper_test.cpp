@@ -188,6 +188,45 @@ TEST(Shaper, BoundsTheQueueAlsoAfterALongStall) {
   EXPECT_LE(shaper.class_statistics().queued.packets, 20u);
 }
 
+TEST(Shaper, CountsByHowMuchAScheduleShiftsBeyondTheCatchUp) {
+  ShaperHarness shaper({shaped_class("clients", packets_per_second(1000))});
+  for (int i = 0; i < 50; ++i) shaper.arrive(1);
+  shaper.run(kTestStart);
+  shaper.now = kTestStart + milliseconds(11);  // the first that waits is 10 ms late: caught up
+  shaper.release(1);
+  EXPECT_EQ(shaper.statistics().shifts, ScheduleShifts{});
+  shaper.now = kTestStart + milliseconds(1000);  // the next was due at 2 ms, and leaves as of 990 ms
+  shaper.release();
+  EXPECT_EQ(shaper.statistics().shifts, (ScheduleShifts{.times = 1, .total = milliseconds(988)}));
+}
+
+TEST(Shaper, CountsAShiftAlsoWhenAdmissionFindsIt) {
+  ShaperHarness shaper({shaped_class("clients", packets_per_second(1000), {.packets = 1})});
+  shaper.arrive(1);
+  shaper.run();
+  const std::vector<ArrivingPacket> batch{shaper.make(1, 100, kTestStart + milliseconds(1)),
+                                          shaper.make(1, 100, kTestStart + milliseconds(2)),
+                                          shaper.make(1, 100, kTestStart + milliseconds(40))};
+  shaper.now = kTestStart + milliseconds(40);
+  shaper.admit(batch);
+  EXPECT_EQ(shaper.class_statistics().queued.packets, 3u);
+  EXPECT_EQ(shaper.statistics().shifts, (ScheduleShifts{.times = 1, .total = milliseconds(29)}));
+}
+
+TEST(Shaper, SaysOfAPacketThatWasReadTooLateThatItWasStarved) {
+  ShaperHarness shaper({shaped_class("clients", packets_per_second(1000), {.packets = 2})});
+  std::vector<ArrivingPacket> batch;
+  for (int i = 0; i < 10; ++i) {
+    batch.push_back(shaper.make(1, 100, shaper.now));
+    batch.back().late = i % 2 == 1;
+  }
+  shaper.admit(batch);
+  const ClassStatistics statistics = shaper.class_statistics();
+  EXPECT_EQ(statistics.queued.packets, 3u) << "late or not, what finds room is queued";
+  EXPECT_EQ(dropped_for(statistics, DropReason::starved), (Count{4, 400}));
+  EXPECT_EQ(dropped_for(statistics, DropReason::queue_full), (Count{3, 300}));
+}
+
 TEST(Shaper, SendsAPacketCapturedBeforeTheLastDepartureAtOnce) {
   ShaperHarness shaper({shaped_class("clients", packets_per_second(1000))});
   shaper.arrive(1);

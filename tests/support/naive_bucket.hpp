@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "headgate/config.hpp"
-#include "headgate/statistics.hpp"
+#include "headgate/cost.hpp"
 
 namespace headgate {
 
@@ -51,7 +51,7 @@ class NaiveBucket {
   }
 
   // When the packet leaves; none: dropped. Exact for a time capacity only with a single rate.
-  std::optional<Instant> arrive(Instant instant, Count size) {
+  std::optional<Instant> arrive(Instant instant, Cost size) {
     const std::int64_t arrival = instant.time_since_epoch().count();
     while (!waiting_.empty() && waiting_.front().departure <= arrival) waiting_.pop_front();
     std::int64_t departure = std::max(arrival, last_departure_);
@@ -68,11 +68,14 @@ class NaiveBucket {
  private:
   struct Waiting {
     std::int64_t departure;
-    Count size;
+    Cost size;
   };
 
-  bool fits(Count size, std::int64_t wait) const {
-    for (const Waiting& each : waiting_) size += each.size;
+  bool fits(Cost size, std::int64_t wait) const {
+    for (const Waiting& each : waiting_) {
+      size.packets += each.size.packets;
+      size.bytes += each.size.bytes;
+    }
     return (!queue_.packets || size.packets <= *queue_.packets) &&
            (!queue_.bytes || size.bytes <= queue_.bytes->bytes) &&
            (!queue_.time || wait <= queue_.time->count());

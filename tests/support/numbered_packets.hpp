@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/classifier.hpp"
+#include "core/schedule.hpp"
 #include "core/shaper.hpp"
 #include "headgate/packet.hpp"
 
@@ -67,10 +68,12 @@ class NumberedPackets {
   std::vector<std::vector<std::byte>> frames_;
 };
 
-inline std::vector<std::byte> stored_frame(const Shaper& shaper, const DuePacket& packet) {
+// `schedule`: a Schedule, or what gives the parts of a frame as that does.
+template <typename Schedule>
+std::vector<std::byte> stored_frame(const Schedule& schedule, const DuePacket& packet) {
   std::array<std::span<const std::byte>, kMaxFrameParts> parts;
   std::vector<std::byte> frame;
-  const std::size_t count = shaper.frame_parts(packet, parts);
+  const std::size_t count = schedule.frame_parts(packet, parts);
   for (const auto& part : std::span(parts).first(count)) frame.insert(frame.end(), part.begin(), part.end());
   return frame;
 }
@@ -81,8 +84,9 @@ inline PacketIdentity identity_of(std::span<const std::byte> frame) {
   return identity;
 }
 
-inline PacketIdentity identity_of(const Shaper& shaper, const DuePacket& packet) {
-  return identity_of(stored_frame(shaper, packet));
+template <typename Schedule>
+PacketIdentity identity_of(const Schedule& schedule, const DuePacket& packet) {
+  return identity_of(stored_frame(schedule, packet));
 }
 
 inline ClassConfig shaped_class(std::string name, Rate rate, QueueCapacity queue = {.packets = 100},

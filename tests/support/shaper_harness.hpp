@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/shaper.hpp"
+#include "support/lone_shaper.hpp"
 #include "support/manual_clock.hpp"
 #include "support/numbered_packets.hpp"
 
@@ -83,7 +84,7 @@ class ShaperHarness {
   std::vector<Departure> release_all(std::size_t batch) {
     std::vector<DuePacket> due(batch);
     std::vector<Departure> departures;
-    while (const std::size_t count = shaper.release_all(due))
+    while (const std::size_t count = shaper.release_all(due, now))
       complete(std::span(due).first(count), departures);
     return departures;
   }
@@ -108,7 +109,7 @@ class ShaperHarness {
 
   std::vector<ClassConfig> classes;
   Instant now = kTestStart;
-  Shaper shaper;
+  LoneShaper shaper;
 
  private:
   void complete(std::span<const DuePacket> due, std::vector<Departure>& departures) {

@@ -1,0 +1,166 @@
+// The queues of a shape's flows: what is put in, what is taken out, and what is in them.
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "core/shaper_state.hpp"
+
+namespace headgate {
+
+// Memory for one more packet's turn: a place in the wheel for the first of a queue, a backlog for the second. False: the
+// host has no more.
+bool ShaperState::make_place(const FlowQueue& queue) {
+  if (queue.empty()) return schedule->wheel.reserve(schedule->queues + 1);
+  return queue.is_backlog() || backlogs().make_ready();
+}
+
+// There must be a place for it.
+void ShaperState::enqueue(FlowNumber flow, PacketHandle packet) {
+  FlowRecord& record = flows[flow];
+  StoredPacket& stored = pool()[packet];
+  stored.flow = flow;
+  if (record.queue.empty()) {
+    set_turn(record, stored);
+    record.queue = FlowQueue::of_packet(packet);
+    ++schedule->queues;
+    schedule_flow(flow, stored.earliest);
+    return;
+  }
+  const BacklogNumber number = backlog_of(flow);
+  Backlog& backlog = backlogs()[number];
+  stored.previous = backlog.tail;
+  pool()[backlog.tail].next = packet;
+  backlog.tail = packet;
+  if (backlog.first_waiting == kNoPacket) {
+    set_turn(record, stored);
+    backlog.first_waiting = packet;
+  }
+  backlog.add(stored.cost(), PacketPool::chunks_for(stored.length));
+  longest_queues.resized(backlogs(), number);
+}
+
+void ShaperState::schedule_flow(FlowNumber flow, Instant due) {
+  if (suspended) {
+    next_to_release = std::min(next_to_release, flow);
+  } else {
+    schedule->wheel.insert({.due = due, .flow = flow, .shape = shape_number});
+  }
+}
+
+// The backlog of a queue that is not empty. One packet alone gets one here.
+BacklogNumber ShaperState::backlog_of(FlowNumber flow) {
+  FlowQueue& queue = flows[flow].queue;
+  if (queue.is_packet()) {
+    const StoredPacket& stored = pool()[queue.packet()];
+    const BacklogNumber backlog_number = backlogs().acquire(flow);
+    Backlog& backlog = backlogs()[backlog_number];
+    backlog.head = backlog.tail = backlog.first_waiting = queue.packet();
+    backlog.add(stored.cost(), PacketPool::chunks_for(stored.length));
+    queue = FlowQueue::of_backlog(backlog_number);
+  }
+  return queue.backlog();
+}
+
+// Takes the first packet out of a queue, paid for or not.
+PacketHandle ShaperState::unlink_head(FlowNumber flow) {
+  FlowQueue& queue = flows[flow].queue;
+  if (queue.is_backlog()) return unlink_head_of(queue.backlog());
+  const PacketHandle packet = queue.packet();
+  queue = FlowQueue();
+  --schedule->queues;
+  return packet;
+}
+
+// When it was the last packet, the backlog goes back to the table and has no head.
+PacketHandle ShaperState::unlink_head_of(BacklogNumber number) {
+  Backlog& backlog = backlogs()[number];
+  const PacketHandle packet = backlog.head;
+  const StoredPacket& stored = pool()[packet];
+  if (backlog.first_waiting == packet) {
+    backlog.subtract_waiting(stored.cost());
+    backlog.first_waiting = stored.next;
+  }
+  backlog.head = stored.next;
+  backlog.subtract(stored.cost(), PacketPool::chunks_for(stored.length));
+  if (backlog.head == kNoPacket) backlog.tail = kNoPacket;
+  longest_queues.resized(backlogs(), number);
+  if (backlog.head == kNoPacket) {
+    flows[backlog.flow].queue = FlowQueue();
+    --schedule->queues;
+    backlogs().release(number);
+  } else {
+    pool()[backlog.head].previous = kNoPacket;
+  }
+  return packet;
+}
+
+PacketHandle ShaperState::first_of(const FlowQueue& queue) const {
+  if (queue.is_packet()) return queue.packet();
+  return queue.empty() ? kNoPacket : backlogs()[queue.backlog()].head;
+}
+
+PacketHandle ShaperState::first_waiting_in(const FlowQueue& queue) const {
+  if (queue.is_packet()) return queue.packet();
+  return queue.empty() ? kNoPacket : backlogs()[queue.backlog()].first_waiting;
+}
+
+Cost ShaperState::waiting_in(const FlowQueue& queue) const {
+  if (queue.is_packet()) return pool()[queue.packet()].cost();
+  return queue.empty() ? Cost{} : backlogs()[queue.backlog()].waiting();
+}
+
+Cost ShaperState::queued_in(const FlowQueue& queue) const {
+  if (queue.is_packet()) return pool()[queue.packet()].cost();
+  return queue.empty() ? Cost{} : backlogs()[queue.backlog()].queued();
+}
+
+std::uint32_t ShaperState::chunks_in(const FlowQueue& queue) const {
+  if (queue.is_packet()) return PacketPool::chunks_for(pool()[queue.packet()].length);
+  return queue.empty() ? 0 : backlogs()[queue.backlog()].chunks;
+}
+
+void ShaperState::drop_last(BacklogNumber number) {
+  Backlog& backlog = backlogs()[number];
+  const PacketHandle packet = backlog.tail;
+  const StoredPacket& stored = pool()[packet];
+  assert(!backlog.single());
+  if (backlog.first_waiting != kNoPacket) backlog.subtract_waiting(stored.cost());
+  if (backlog.first_waiting == packet) backlog.first_waiting = kNoPacket;
+  backlog.tail = stored.previous;
+  pool()[backlog.tail].next = kNoPacket;
+  backlog.subtract(stored.cost(), PacketPool::chunks_for(stored.length));
+  longest_queues.resized(backlogs(), number);
+  drop_queued(packet, DropReason::pool_full);
+}
+
+// A packet that is in no queue any more, but still counted as queued.
+void ShaperState::drop_queued(PacketHandle packet, DropReason reason) {
+  const StoredPacket& stored = pool()[packet];
+  ClassCounters& counters = counters_of(stored.class_number);
+  counters.queued -= stored.cost();
+  counters.dropped_for(reason) += stored.cost();
+  if (stored.flow != kNoFlow) flows.dropped(stored.flow) += stored.cost();
+  show_drop(packet, reason);
+  free_packet(packet);
+}
+
+void ShaperState::show_drop(PacketHandle packet, DropReason reason) const {
+  if (drop_observer == nullptr) return;
+  std::array<std::span<const std::byte>, kMaxFrameParts> parts;
+  const std::size_t count = pool().parts(packet, parts);
+  parts[0] = parts[0].subspan(frame_prefix);
+  const ClassNumber class_number = pool()[packet].class_number;
+  const ClassIndex index = class_number == kNoClass ? kUnmatched : classes[class_number]->index;
+  drop_observer->dropped(index, std::span(parts).first(count), reason);
+}
+
+void ShaperState::free_packet(PacketHandle packet) {
+  chunks_in_use -= PacketPool::chunks_for(pool()[packet].length);
+  pool().free(packet);
+}
+
+void ShaperState::leave_wheel() {
+  schedule->wheel.remove_if([this](const TimingWheel::Item& item) { return item.shape == shape_number; });
+}
+
+}  // namespace headgate
