@@ -1,11 +1,9 @@
-// Recording fakes of the pipeline's two ends and of the drain thread's sleep.
+// Recording fakes of the pipeline's two ends, of the dead-man switch and of a worker's sleep.
 //
-// FakePacketSource and FakeWaiter call a script when the loop under test would sleep, so a whole scenario
-// runs on one thread in virtual time.
+// FakeWaiter calls a script when the worker under test would sleep, so a whole scenario runs on one thread in virtual time.
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -33,14 +31,20 @@ class FakePacketSource : public PacketSource {
   explicit FakePacketSource(std::size_t slots = 1024, SlotsReturn slots_return = SlotsReturn::in_order)
       : slots_(slots), slots_return_(slots_return) {}
 
+  // With real waiters: the waiter to be woken, for a fake has no descriptor.
+  void wake_when_frames_come(Waiter& waiter) { waiter_ = &waiter; }
+
   void add(Frame frame, std::uint32_t cut_off_bytes = 0, std::uint16_t vlan_tpid = 0,
            std::uint16_t vlan_tci = 0) {
-    const std::lock_guard lock(mutex_);
-    waiting_.push_back({std::move(frame), cut_off_bytes, vlan_tpid, vlan_tci});
-    changed_.notify_all();
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back({std::move(frame), cut_off_bytes, vlan_tpid, vlan_tci});
+    }
+    if (waiter_ != nullptr) waiter_->wake();
   }
 
   std::size_t receive(std::span<CapturedFrame> out) override {
+    if (fail) throw std::runtime_error("the device is gone");
     const std::lock_guard lock(mutex_);
     std::size_t count = 0;
     while (count < out.size() && !waiting_.empty() && out_.size() < slots_) {
@@ -53,26 +57,7 @@ class FakePacketSource : public PacketSource {
                       .vlan_tpid = taken.vlan_tpid,
                       .vlan_tci = taken.vlan_tci};
     }
-    changed_.notify_all();
     return count;
-  }
-
-  void wait(std::optional<Duration> timeout) override {
-    if (on_wait) return on_wait(timeout);
-    std::unique_lock lock(mutex_);
-    const auto ready = [this] { return interrupted_ || (!waiting_.empty() && out_.size() < slots_); };
-    if (timeout) {
-      changed_.wait_for(lock, *timeout, ready);
-    } else {
-      changed_.wait(lock, ready);
-    }
-    interrupted_ = false;
-  }
-
-  void interrupt() override {
-    const std::lock_guard lock(mutex_);
-    interrupted_ = true;
-    changed_.notify_all();
   }
 
   void give_back(std::span<const std::uint32_t> slots) override {
@@ -84,7 +69,6 @@ class FakePacketSource : public PacketSource {
         throw std::logic_error("slot given back out of order");
       out_.erase(found);
     }
-    changed_.notify_all();
   }
 
   bool waiting() const override {
@@ -94,19 +78,12 @@ class FakePacketSource : public PacketSource {
 
   std::size_t slots() const override { return slots_; }
 
-  // Blocks until receive() has given out everything.
-  void wait_until_read() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return waiting_.empty(); });
-  }
+  std::atomic<bool> fail{false};  // receive() throws
 
   std::size_t slots_out() {
     const std::lock_guard lock(mutex_);
     return out_.size();
   }
-
-  // When set, called instead of blocking.
-  std::function<void(std::optional<Duration> timeout)> on_wait;
 
  private:
   struct Waiting {
@@ -118,9 +95,8 @@ class FakePacketSource : public PacketSource {
 
   const std::size_t slots_;
   const SlotsReturn slots_return_;
+  Waiter* waiter_ = nullptr;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool interrupted_ = false;
   std::deque<Waiting> waiting_;
   std::map<std::uint32_t, Waiting> out_;
   std::uint64_t next_slot_ = 0;
@@ -158,9 +134,12 @@ class FakeWaiter : public Waiter {
  public:
   explicit FakeWaiter(ManualClock& clock) : clock_(clock) {}
 
+  void add(PacketSource& source) override { sources.push_back(&source); }
+  void remove(PacketSource& source) override { std::erase(sources, &source); }
   void prepare() override {}
-  void wait(std::optional<Instant> deadline) override {
+  void wait(std::optional<Instant> deadline, bool busy) override {
     ++sleeps;
+    was_busy = busy;
     if (before_sleep) before_sleep(deadline);
     if (deadline) {
       if (*deadline > clock_.now()) clock_.set(*deadline);
@@ -175,8 +154,10 @@ class FakeWaiter : public Waiter {
   std::function<void(std::optional<Instant> deadline)> before_sleep;
   std::function<void()> on_idle;
   std::function<Duration()> time_taken;  // of the processor
+  std::vector<PacketSource*> sources;
+  bool was_busy = false;
   int sleeps = 0;
-  int wakes = 0;
+  std::atomic<int> wakes{0};
 
  private:
   ManualClock& clock_;
@@ -184,8 +165,17 @@ class FakeWaiter : public Waiter {
 
 class FakeDeadManSwitch : public DeadManSwitch {
  public:
-  void reset(Instant) override { ++resets; }
+  void reset(Instant) override {
+    ++resets;
+    unread = Duration::zero();
+    let_pass = false;
+  }
+  Duration unread_for(Instant) const override { return unread; }
+  bool has_let_pass() const override { return let_pass; }
+
   std::atomic<int> resets{0};
+  std::atomic<Duration> unread{Duration::zero()};
+  std::atomic<bool> let_pass{false};
 };
 
 }  // namespace headgate
