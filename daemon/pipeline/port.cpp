@@ -277,8 +277,8 @@ void Port::go_on(const std::function<void()>& send_due) {
   if (!waits_for_) end(Step::stand);
   if (waits_for_ == Step::stand && reconfiguration.all_ended(Step::stand)) {
     put_in_force(reconfiguration);
-    // What is not shaped any more is due: other workers may be sending what comes behind it.
-    if (inputs_.size() > 1) send_due();
+    // What is not shaped any more is due, and must leave before what comes behind it, here or at other workers.
+    send_due();
     end(Step::put_in_force);
   }
   if (waits_for_ == Step::put_in_force && reconfiguration.all_ended(Step::put_in_force)) {

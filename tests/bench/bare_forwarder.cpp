@@ -116,7 +116,9 @@ class Forwarder {
                       .qdisc_bypass = options.qdisc_bypass,
                       .detour_index = divert_.peer_index(),
                       .mtu = divert_.transmit_mtu()}),
-        hand_off_(ring_.slots()) {}
+        hand_off_(ring_.slots()) {
+    ring_waiter_.add(ring_);
+  }
 
   // Until a signal.
   void run(const sigset_t& signals) {
@@ -129,7 +131,7 @@ class Forwarder {
     sigwait(&signals, &signal);
     divert_.detach();
     stop_ = true;
-    ring_.interrupt();
+    ring_waiter_.wake();
     waiter_.wake();
     first.join();
     if (second.joinable()) second.join();
@@ -160,7 +162,9 @@ class Forwarder {
         busy = false;
         clock_.sleep(kNap);
       } else {
-        ring_.wait(std::nullopt);
+        ring_waiter_.prepare();
+        if (stop_) return ring_waiter_.cancel();
+        ring_waiter_.wait(std::nullopt, false);
       }
     }
   }
@@ -183,7 +187,7 @@ class Forwarder {
       }
       waiter_.prepare();
       if (hand_off_.empty() && !stop_) {
-        waiter_.wait(std::nullopt);
+        waiter_.wait(std::nullopt, false);
       } else {
         waiter_.cancel();
       }
@@ -195,7 +199,8 @@ class Forwarder {
   PacketRing ring_;
   PacketTransmitter transmitter_;
   HandOffRing<CapturedFrame> hand_off_;
-  TimerWaiter waiter_;
+  TimerWaiter waiter_;       // of the second thread
+  TimerWaiter ring_waiter_;  // of the first
   MonotonicClock clock_;
   std::atomic<bool> stop_{false};
 };

@@ -1,4 +1,6 @@
 #include "linux/divert_fixture.hpp"
+
+#include "linux/source_waiter.hpp"
 #include "linux/timer_waiter.hpp"
 
 #include <array>
@@ -73,7 +75,7 @@ std::optional<Frame> Capture::receive(Duration patience) {
                                 std::byte{0},    std::byte{0},    std::byte{0x16}};
   for (;;) {
     CapturedFrame captured;
-    if (ring_.empty()) ring_.wait(patience);
+    SourceWaiter(ring_).wait(patience);
     if (ring_.receive({&captured, 1}) == 0) return std::nullopt;
     divert_.reset(MonotonicClock().now());
     tpid = captured.vlan_tpid;

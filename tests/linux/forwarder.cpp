@@ -51,7 +51,7 @@ Forwarder::Forwarder(TrafficDivert& divert, Observer observe, bool virtio_header
 
 Forwarder::~Forwarder() {
   stop_ = true;
-  ring_.interrupt();
+  waiter_.wake();
   thread_.join();
 }
 
@@ -63,7 +63,8 @@ void Forwarder::run() {
     if (count > 0) {
       forward(std::span(frames).first(count));
     } else {
-      ring_.wait(std::nullopt);
+      waiter_.prepare();
+      waiter_.wait_prepared(stop_ ? Duration::zero() : std::optional<Duration>());
     }
   }
 }

@@ -8,6 +8,7 @@
 
 #include "linux/packet_ring.hpp"
 #include "linux/packet_transmitter.hpp"
+#include "linux/source_waiter.hpp"
 #include "linux/traffic_divert.hpp"
 
 namespace headgate::test {
@@ -32,6 +33,7 @@ class Forwarder {
   TrafficDivert& divert_;
   Observer observe_;
   PacketRing ring_;
+  SourceWaiter waiter_{ring_};
   PacketTransmitter transmitter_;
   std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> captured_{0};

@@ -1,6 +1,7 @@
 #include "linux/packet_ring.hpp"
 
 #include <gtest/gtest.h>
+#include "linux/source_waiter.hpp"
 #include <linux/if_ether.h>
 
 #include <array>
@@ -57,8 +58,8 @@ class PacketRingTest : public NetworkLabTest {
           ring.receive(std::span(some).first(std::min(some.size(), count - all.size())));
       all.insert(all.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(received));
       if (received > 0) continue;
-      ring.wait(kSoon);
-      if (ring.empty()) break;
+      SourceWaiter(ring).wait(kSoon);
+      if (!ring.waiting()) break;
     }
     return all;
   }
@@ -114,8 +115,7 @@ TEST_F(PacketRingTest, DoesNotGiveAFrameTwiceThatIsNotGivenBack) {
   ASSERT_EQ(frames.size(), ring.slots());
   std::array<CapturedFrame, 4> more;
   EXPECT_EQ(ring.receive(more), 0u);
-  EXPECT_TRUE(ring.empty());
-  ring.wait(milliseconds(20));  // returns: nothing is to be received
+  SourceWaiter(ring).wait(milliseconds(20));  // returns: nothing is to be received
   give_back(ring, frames);
   EXPECT_EQ(ring.receive(more), 0u);
   near().send(numbered_frame(2));
@@ -186,23 +186,23 @@ TEST_F(PacketRingTest, HasAsManySlotsAsAskedWithinItsBoundOfMemory) {
   EXPECT_LE(jumbo * 65'535, kMaxRingBytes);
 }
 
-TEST_F(PacketRingTest, WaitEndsWithAFrameAnInterruptOrTheTime) {
+TEST_F(PacketRingTest, AWaitEndsWithAFrameAWakeUpOrTheTime) {
   PacketRing ring(options());
-  ring.wait(Duration::zero());
-  ring.wait(milliseconds(1));
-  EXPECT_TRUE(ring.empty());
-  ring.interrupt();  // before the wait
-  ring.wait(std::nullopt);
-  std::thread interrupter([&ring] { ring.interrupt(); });
-  ring.wait(std::nullopt);
-  interrupter.join();
+  SourceWaiter waiter(ring);
+  waiter.wait(Duration::zero());
+  waiter.wait(milliseconds(1));
+  EXPECT_FALSE(ring.waiting());
+  waiter.prepare();
+  std::thread waker([&waiter] { waiter.wake(); });
+  waiter.wait_prepared(std::nullopt);
+  waker.join();
   std::thread sender([this] { near().send(numbered_frame(1)); });
-  ring.wait(std::nullopt);
+  waiter.wait(std::nullopt);
   sender.join();
-  EXPECT_FALSE(ring.empty());
+  EXPECT_TRUE(ring.waiting());
 }
 
-TEST_F(PacketRingTest, WaitSeesAFrameAndAnInterruptWhileOthersAreNotGivenBack) {
+TEST_F(PacketRingTest, AWaitSeesAFrameAndAWakeUpWhileOthersAreNotGivenBack) {
   PacketRing ring(options());
   near().send(numbered_frame(1));
   const auto held = receive(ring, 1);
@@ -211,35 +211,42 @@ TEST_F(PacketRingTest, WaitSeesAFrameAndAnInterruptWhileOthersAreNotGivenBack) {
     std::this_thread::sleep_for(milliseconds(20));
     near().send(numbered_frame(2));
   });
-  ring.wait(std::nullopt);
+  SourceWaiter waiter(ring);
+  waiter.wait(std::nullopt);
   sender.join();
   EXPECT_EQ(bytes_of(receive(ring, 1).at(0)), numbered_frame(2));
-  std::thread interrupter([&ring] {
+  waiter.prepare();
+  std::thread waker([&waiter] {
     std::this_thread::sleep_for(milliseconds(20));
-    ring.interrupt();
+    waiter.wake();
   });
-  ring.wait(std::nullopt);
-  interrupter.join();
+  waiter.wait_prepared(std::nullopt);
+  waker.join();
 }
 
 TEST_F(PacketRingTest, SurvivesItsDeviceBeingDown) {
   PacketRing ring(options());
   lab().run("ip link set eth0 down");
-  ring.wait(milliseconds(20));
+  SourceWaiter(ring).wait(milliseconds(20));
+  std::array<CapturedFrame, 1> none;
+  EXPECT_EQ(ring.receive(none), 0u);
   lab().run("ip link set eth0 up");
   wait_until_running("eth0");
   RawPort("eth0").send(numbered_frame(1));
   EXPECT_EQ(bytes_of(receive(ring, 1).at(0)), numbered_frame(1));
 }
 
-TEST_F(PacketRingTest, WaitThrowsWhenTheDeviceIsDeleted) {
+TEST_F(PacketRingTest, ReceiveThrowsWhenTheDeviceIsDeleted) {
   PacketRing ring(options());
   near().send(numbered_frame(1));
-  ring.wait(kSoon);
+  SourceWaiter waiter(ring);
+  waiter.wait(kSoon);
   lab().run("ip link del eth0");
   EXPECT_EQ(bytes_of(receive(ring, 1).at(0)), numbered_frame(1)) << "what was captured is still there";
-  EXPECT_THROW(ring.wait(kSoon), std::system_error);
-  EXPECT_THROW(ring.wait(std::nullopt), std::system_error) << "also the next time";
+  waiter.wait(kSoon);
+  std::array<CapturedFrame, 1> none;
+  EXPECT_THROW(ring.receive(none), std::system_error);
+  EXPECT_THROW(ring.receive(none), std::system_error) << "also the next time";
 }
 
 TEST_F(PacketRingTest, AnInterfaceThatDoesNotExistIsRefused) {
@@ -314,7 +321,7 @@ TEST_F(SharedSlotsTest, SaysToAnyThreadWhetherAFrameWaits) {
   PacketRing ring(options());
   EXPECT_FALSE(ring.waiting());
   near().send(numbered_frame(1));
-  ring.wait(kSoon);
+  SourceWaiter(ring).wait(kSoon);
   EXPECT_TRUE(ring.waiting());
   const auto frames = receive(ring, 1);
   EXPECT_FALSE(ring.waiting()) << "though it is not given back";

@@ -1,6 +1,7 @@
 #include "linux/pcap_source.hpp"
 
 #include <gtest/gtest.h>
+#include "linux/source_waiter.hpp"
 #include <linux/if_ether.h>
 
 #include <array>
@@ -54,7 +55,7 @@ class PcapSourceTest : public NetworkLabTest {
       all.insert(all.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(received));
       if (received == 0 && std::exchange(waited, true)) break;
       if (received > 0) waited = false;
-      if (received == 0) source.wait(patience);
+      if (received == 0) SourceWaiter(source).wait(patience);
     }
     return all;
   }
@@ -114,15 +115,10 @@ TEST_F(PcapSourceTest, ReadsNothingWhileAllSlotsAreOutAndGoesOnThen) {
   ASSERT_EQ(frames.size(), 4u);
   std::array<CapturedFrame, 4> more;
   EXPECT_EQ(source.receive(more), 0u);
-  source.wait(milliseconds(20));  // returns
   EXPECT_EQ(source.receive(more), 0u);
   for (std::uint8_t i = 0; i < 4; ++i) EXPECT_EQ(bytes_of(frames[i]), numbered_frame(i));
-  std::thread giver([&] {
-    std::this_thread::sleep_for(milliseconds(20));
-    give_back(source, frames);
-  });
-  source.wait(std::nullopt);
-  giver.join();
+  give_back(source, frames);
+  SourceWaiter(source).wait(std::nullopt);
   const auto rest = receive(source, 2);
   ASSERT_EQ(rest.size(), 2u);
   EXPECT_EQ(bytes_of(rest[0]), numbered_frame(4));
@@ -198,17 +194,17 @@ TEST_F(PcapSourceTest, HasAsManySlotsAsAskedWithinItsBoundOfMemory) {
   EXPECT_LE(jumbo * 65'535, kMaxPcapSlotBytes);
 }
 
-TEST_F(PcapSourceTest, WaitEndsWithAFrameAnInterruptOrTheTime) {
+TEST_F(PcapSourceTest, AWaitEndsWithAFrameAWakeUpOrTheTime) {
   PcapSource source(options());
-  source.wait(Duration::zero());
-  source.wait(milliseconds(1));
-  source.interrupt();  // before the wait
-  source.wait(std::nullopt);
-  std::thread interrupter([&source] { source.interrupt(); });
-  source.wait(std::nullopt);
-  interrupter.join();
+  SourceWaiter waiter(source);
+  waiter.wait(Duration::zero());
+  waiter.wait(milliseconds(1));
+  waiter.prepare();
+  std::thread waker([&waiter] { waiter.wake(); });
+  waiter.wait_prepared(std::nullopt);
+  waker.join();
   std::thread sender([this] { near().send(numbered_frame(1)); });
-  source.wait(std::nullopt);
+  waiter.wait(std::nullopt);
   sender.join();
   EXPECT_EQ(receive(source, 1).size(), 1u);
 }
@@ -216,24 +212,27 @@ TEST_F(PcapSourceTest, WaitEndsWithAFrameAnInterruptOrTheTime) {
 TEST_F(PcapSourceTest, SurvivesItsDeviceBeingDown) {
   PcapSource source(options());
   lab().run("ip link set eth0 down");
-  source.wait(milliseconds(20));
+  SourceWaiter waiter(source);
+  waiter.wait(milliseconds(20));
   std::array<CapturedFrame, 1> none;
   EXPECT_EQ(source.receive(none), 0u);
-  source.wait(milliseconds(20));
+  waiter.wait(milliseconds(20));
   lab().run("ip link set eth0 up");
   wait_until_running("eth0");
   RawPort("eth0").send(numbered_frame(1));
   EXPECT_EQ(bytes_of(receive(source, 1).at(0)), numbered_frame(1));
 }
 
-TEST_F(PcapSourceTest, WaitThrowsWhenTheDeviceIsDeleted) {
+TEST_F(PcapSourceTest, ReceiveThrowsWhenTheDeviceIsDeleted) {
   PcapSource source(options());
   near().send(numbered_frame(1));
-  source.wait(kSoon);
+  SourceWaiter(source).wait(kSoon);
   lab().run("ip link del eth0");
   EXPECT_EQ(bytes_of(receive(source, 1).at(0)), numbered_frame(1)) << "what was captured is still there";
-  EXPECT_THROW(source.wait(kSoon), std::system_error);
-  EXPECT_THROW(source.wait(std::nullopt), std::system_error) << "also the next time";
+  SourceWaiter(source).wait(kSoon);
+  std::array<CapturedFrame, 1> none;
+  EXPECT_THROW(source.receive(none), std::system_error);
+  EXPECT_THROW(source.receive(none), std::system_error) << "also the next time";
 }
 
 TEST_F(PcapSourceTest, AnInterfaceThatDoesNotExistIsRefused) {

@@ -26,16 +26,16 @@ TEST(TimerWaiter, SleepsUntilTheDeadlineAndNotLess) {
   TimerWaiter waiter;
   const Instant deadline = clock.now() + milliseconds(3);
   waiter.prepare();
-  waiter.wait(deadline);
+  waiter.wait(deadline, false);
   EXPECT_GE(clock.now(), deadline);
 }
 
 TEST(TimerWaiter, ADeadlineInThePastDoesNotSleep) {
   TimerWaiter waiter;
   waiter.prepare();
-  waiter.wait(Instant{});
+  waiter.wait(Instant{}, false);
   waiter.prepare();
-  waiter.wait(Instant{} - hours(1));
+  waiter.wait(Instant{} - hours(1), false);
 }
 
 TEST(TimerWaiter, SpinsForASmallShareOfTheTimeUnlessPrecisionIsHigh) {
@@ -49,11 +49,11 @@ TEST(TimerWaiter, SpinsForASmallShareOfTheTimeUnlessPrecisionIsHigh) {
     for (int i = 0; i < 1000; ++i) {
       const Instant deadline = clock.now() + microseconds(100);
       waiter->prepare();
-      waiter->wait(deadline);
+      waiter->wait(deadline, false);
       EXPECT_GE(clock.now(), deadline);
     }
   }
-  EXPECT_LE(normal.spun(), (clock.now() - start) / 8);  // 5 %, and what others took from it meanwhile
+  EXPECT_LE(normal.spun(), (clock.now() - start) / 20 + microseconds(200));  // 5 %, and what it may begin and end with
   EXPECT_GT(high.spun(), Duration::zero());
 }
 
@@ -68,7 +68,7 @@ TEST(TimerWaiter, AWakeEndsASpin) {
       waiter.wake();
     });
     while (!preparing) std::this_thread::yield();
-    waiter.wait(MonotonicClock().now() + microseconds(i % 60));
+    waiter.wait(MonotonicClock().now() + microseconds(i % 60), false);
     other.join();
   }
 }
@@ -77,7 +77,7 @@ TEST(TimerWaiter, AWakeAfterPrepareIsNotLost) {
   TimerWaiter waiter;
   waiter.prepare();
   waiter.wake();
-  waiter.wait(std::nullopt);  // would never return
+  waiter.wait(std::nullopt, false);  // would never return
 }
 
 TEST(TimerWaiter, AWakeOfAWaiterThatIsAwakeIsForgotten) {
@@ -89,7 +89,7 @@ TEST(TimerWaiter, AWakeOfAWaiterThatIsAwakeIsForgotten) {
   waiter.wake();
   const Instant deadline = clock.now() + milliseconds(3);
   waiter.prepare();
-  waiter.wait(deadline);
+  waiter.wait(deadline, false);
   EXPECT_GE(clock.now(), deadline);
 }
 
@@ -99,7 +99,7 @@ TEST(TimerWaiter, WakesAThreadThatSleeps) {
   std::thread sleeper([&] {
     waiter.prepare();
     preparing = true;
-    waiter.wait(std::nullopt);
+    waiter.wait(std::nullopt, false);
   });
   while (!preparing) std::this_thread::yield();
   std::this_thread::sleep_for(milliseconds(5));
@@ -118,7 +118,7 @@ TEST(TimerWaiter, LosesNoWakeUpBetweenTwoThreads) {
     while (number.load(std::memory_order_relaxed) < wanted) {
       waiter.prepare();
       if (number.load(std::memory_order_relaxed) < wanted) {
-        waiter.wait(std::nullopt);
+        waiter.wait(std::nullopt, false);
       } else {
         waiter.cancel();
       }
@@ -155,9 +155,9 @@ TEST(TimerWaiter, AWakeSoonIsNotLostWhateverTheDeadline) {
         waiter.cancel();
         seen = published.load();
       } else if (round % 2 == 0) {
-        waiter.wait(clock.now() + microseconds(round % 100));
+        waiter.wait(clock.now() + microseconds(round % 100), false);
       } else {
-        waiter.wait(std::nullopt);
+        waiter.wait(std::nullopt, false);
       }
     }
   });

@@ -7,8 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "pipeline/drain_choice.hpp"
+#include "pipeline/part_of_flow.hpp"
 #include "support/fake_packet_io.hpp"
+#include "support/lone_shaper.hpp"
 #include "support/packet_builder.hpp"
 
 namespace headgate {
@@ -16,7 +17,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr std::size_t kDrains = 4;
+constexpr std::size_t kParts = 4;
 constexpr int kHosts = 20;
 constexpr int kPackets = 400;
 
@@ -45,10 +46,12 @@ class SharedFlows : public testing::Test {
  protected:
   void start_with(const ClassConfig& config) {
     classifier_ = classifier_of(config);
-    for (std::size_t i = 0; i < kDrains; ++i) {
-      shapers_.push_back(std::make_unique<Shaper>(ShaperLimits{}, classifier_->classes(), clock_.now()));
-      all_.push_back(shapers_.back().get());
-    }
+    make_shapers({});
+  }
+
+  void make_shapers(const ShaperLimits& limits) {
+    for (std::size_t i = 0; i < kParts; ++i)
+      shapers_.push_back(std::make_unique<LoneShaper>(limits, classifier_->classes(), clock_.now()));
   }
 
   void arrive(int number) {
@@ -59,22 +62,28 @@ class SharedFlows : public testing::Test {
                             .build();
     ArrivingPacket packet{.frame = frame, .arrival = clock_.now(), .charged_bytes = 60};
     classifier_->classify(packet);
-    shapers_[drain_of(packet.flow_hash, kDrains)]->admit({&packet, 1}, clock_.now());
+    shapers_[part_of_flow(packet.flow_hash, kParts)]->admit({&packet, 1}, clock_.now());
     clock_.advance(Duration(1));
   }
 
   void change_to(const ClassConfig& config) {
     classifier_ = classifier_of(config);
-    Reconfiguration(classifier_, std::vector<Waiter*>(kDrains)).run(all_, clock_.now());
+    std::vector<Reconfiguration::Part> parts;
+    for (const auto& shaper : shapers_)
+      parts.push_back({.change = shaper->shaper.prepare(classifier_->classes()), .waiter = nullptr});
+    Reconfiguration reconfiguration(classifier_, std::move(parts));
+    for (std::size_t i = 0; i < kParts; ++i)
+      reconfiguration.put_in_force(i, shapers_[i]->shaper, clock_.now());
+    for (std::size_t i = 0; i < kParts; ++i) reconfiguration.take_in(i, shapers_[i]->shaper, clock_.now());
   }
 
   // What leaves, by shaper: packets' numbers by destination.
   using Numbers = std::map<int, std::vector<int>>;
   std::vector<Numbers> leave() {
-    std::vector<Numbers> left(kDrains);
-    for (std::size_t i = 0; i < kDrains; ++i) {
+    std::vector<Numbers> left(kParts);
+    for (std::size_t i = 0; i < kParts; ++i) {
       std::array<DuePacket, 8> due;
-      while (const std::size_t count = shapers_[i]->release_all(due)) {
+      while (const std::size_t count = shapers_[i]->release_all(due, clock_.now())) {
         for (std::size_t j = 0; j < count; ++j) note(left[i], *shapers_[i], due[j]);
         shapers_[i]->complete_sent(std::span(due).first(count), clock_.now());
       }
@@ -86,7 +95,7 @@ class SharedFlows : public testing::Test {
     return left;
   }
 
-  static void note(Numbers& numbers, const Shaper& shaper, const DuePacket& packet) {
+  static void note(Numbers& numbers, const LoneShaper& shaper, const DuePacket& packet) {
     std::array<std::span<const std::byte>, kMaxFrameParts> parts;
     shaper.frame_parts(packet, parts);
     const auto byte = [&parts](std::size_t at) { return static_cast<int>(parts[0][at]); };
@@ -111,8 +120,7 @@ class SharedFlows : public testing::Test {
 
   ManualClock clock_;
   std::shared_ptr<const Classifier> classifier_;
-  std::vector<std::unique_ptr<Shaper>> shapers_;
-  std::vector<Shaper*> all_;
+  std::vector<std::unique_ptr<LoneShaper>> shapers_;
   std::uint64_t received_ = 0;
 };
 
@@ -145,7 +153,7 @@ TEST_F(SharedFlows, StayWhereTheyAreWhenNothingButTheRateChanges) {
   ClassConfig faster = by_destination();
   faster.rate.packets = PacketRate{1000};
   change_to(faster);
-  for (std::size_t i = 0; i < kDrains; ++i)
+  for (std::size_t i = 0; i < kParts; ++i)
     EXPECT_EQ(shapers_[i]->statistics(clock_.now()).queued, before[i]);
   expect_whole_and_in_order(leave());
 }
@@ -164,11 +172,7 @@ TEST_F(SharedFlows, AreDueAtOnceWhereTheyAreWhenTheyAreNotShapedAnyMore) {
 
 TEST_F(SharedFlows, KeepWhatStandsInFrontOfTheirFrames) {
   classifier_ = classifier_of(one_bucket());
-  const ShaperLimits limits{.frame_prefix = 10};
-  for (std::size_t i = 0; i < kDrains; ++i) {
-    shapers_.push_back(std::make_unique<Shaper>(limits, classifier_->classes(), clock_.now()));
-    all_.push_back(shapers_.back().get());
-  }
+  make_shapers({.frame_prefix = 10});
   Frame whole(10, std::byte{0xab});
   const Frame frame = PacketBuilder().ipv4("10.0.0.1", "10.0.1.1").udp(1, 2).payload(18).build();
   whole.insert(whole.end(), frame.begin(), frame.end());
@@ -176,18 +180,18 @@ TEST_F(SharedFlows, KeepWhatStandsInFrontOfTheirFrames) {
       .frame = std::span<const std::byte>(whole).subspan(10), .charged_bytes = 60, .prefix_bytes = 10};
   packet.arrival = clock_.now();
   classifier_->classify(packet);
-  const std::size_t first = drain_of(packet.flow_hash, kDrains);
+  const std::size_t first = part_of_flow(packet.flow_hash, kParts);
   shapers_[first]->admit({&packet, 1}, clock_.now());
   ClassConfig renamed = one_bucket();
   std::size_t second = first;
   for (int i = 0; second == first; ++i) {  // a class whose one bucket is in another shaper
     renamed.name = "other" + std::to_string(i);
     classifier_of(renamed)->classify(packet);
-    second = drain_of(packet.flow_hash, kDrains);
+    second = part_of_flow(packet.flow_hash, kParts);
   }
   change_to(renamed);
   std::array<DuePacket, 1> due;
-  ASSERT_EQ(shapers_[second]->release_all(due), 1u);
+  ASSERT_EQ(shapers_[second]->release_all(due, clock_.now()), 1u);
   std::array<std::span<const std::byte>, kMaxFrameParts> parts;
   const std::size_t count = shapers_[second]->frame_parts(due[0], parts);
   Frame stored;

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "linux/timer_waiter.hpp"
-#include "pipeline/capture_loop.hpp"
-#include "pipeline/drain_loop.hpp"
+#include "pipeline/worker.hpp"
 #include "support/fake_packet_io.hpp"
+#include "support/heap_memory.hpp"
 #include "support/packet_builder.hpp"
 
 namespace headgate {
@@ -101,81 +101,117 @@ class WireSink : public PacketSink {
 
 class Workers : public testing::Test {
  protected:
-  struct Worker {
-    Worker(Wire& wire, std::size_t number) : sink(wire, number) {}
+  struct Part {
+    Part(Wire& wire, std::size_t number, Clock& clock)
+        : sink(wire, number), worker({}, memory, waiter, clock) {}
     FakePacketSource source{256, SlotsReturn::in_any_order};
     WireSink sink;
+    HeapMemory memory;
     TimerWaiter waiter;
-    std::vector<std::unique_ptr<HandOff>> hand_offs;
+    Worker worker;
+    std::vector<std::unique_ptr<HandOff>> hand_offs;  // to each other part
+    PacketTaps taps;
     std::optional<Shaper> shaper;
-    std::optional<DrainLoop> drain_loop;
-    std::optional<CaptureLoop> capture_loop;
+    std::optional<Port> port;
     std::thread thread;
   };
 
   // `entries` of each hand-off ring.
   void start(const ClassConfig& config, std::size_t entries = 1024) {
-    const auto classifier = classifier_of(config);
-    for (std::size_t i = 0; i < kWorkers; ++i) workers_.push_back(std::make_unique<Worker>(wire_, i));
-    for (const auto& worker : workers_) {
-      worker->shaper.emplace(ShaperLimits{}, classifier->classes(), clock_.now());
-      for (std::size_t i = 0; i < kWorkers; ++i)
-        worker->hand_offs.push_back(std::make_unique<HandOff>(entries));
-    }
-    std::vector<PipelineWatch::Watched> watched;
+    classifier_ = classifier_of(config);
     for (std::size_t i = 0; i < kWorkers; ++i) {
-      Worker& worker = *workers_[i];
-      std::vector<DrainInput> inputs;
-      for (const auto& from : workers_) inputs.push_back({*from->hand_offs[i], from->source});
-      worker.drain_loop.emplace(inputs, worker.sink, worker.waiter, clock_, *worker.shaper, classifier, i);
-      watched.push_back({worker.source, worker.drain_loop->health()});
+      parts_.push_back(std::make_unique<Part>(wire_, i, clock_));
+      Part& part = *parts_.back();
+      part.source.wake_when_frames_come(part.waiter);
+      part.shaper.emplace(ShaperLimits{}, classifier_->classes(), part.memory);
+      for (std::size_t to = 0; to < kWorkers; ++to)
+        part.hand_offs.push_back(to == i ? nullptr : std::make_unique<HandOff>(entries));
+    }
+    std::vector<ShapeWatch::Watched> watched;
+    for (std::size_t i = 0; i < kWorkers; ++i) {
+      std::vector<const HandOff*> inputs;
+      for (const auto& from : parts_)
+        if (from->hand_offs[i]) inputs.push_back(from->hand_offs[i].get());
+      Part& part = *parts_[i];
+      watched.push_back({part.source, part.worker.health(), part.waiter, inputs});
     }
     watch_.emplace(switch_, watched);
-    for (std::size_t i = 0; i < kWorkers; ++i) {
-      Worker& worker = *workers_[i];
-      std::vector<CaptureOutput> outputs;
-      for (std::size_t to = 0; to < kWorkers; ++to)
-        outputs.push_back({*worker.hand_offs[to], to == i ? nullptr : &workers_[to]->waiter});
-      worker.capture_loop.emplace(worker.source, outputs, *watch_, clock_, classifier, i);
-      worker.waiter.set_reader(*worker.capture_loop);
-      worker.drain_loop->read_too(*worker.capture_loop);
+    for (std::size_t i = 0; i < kWorkers; ++i) start(i);
+  }
+
+  void start(std::size_t number) {
+    Part& part = *parts_[number];
+    std::vector<std::optional<PortPeer>> peers(kWorkers);
+    for (std::size_t other = 0; other < kWorkers; ++other) {
+      if (other == number) continue;
+      Part& peer = *parts_[other];
+      peers[other].emplace(PortPeer{.to = *part.hand_offs[other],
+                                    .from = *peer.hand_offs[number],
+                                    .source = peer.source,
+                                    .waiter = peer.waiter});
     }
-    for (const auto& worker : workers_)
-      worker->thread = std::thread([&worker] { worker->drain_loop->run(); });
+    part.port.emplace(PortOptions{.source = part.source,
+                                  .sink = part.sink,
+                                  .shaper = *part.shaper,
+                                  .taps = part.taps,
+                                  .watch = *watch_,
+                                  .classifier = classifier_,
+                                  .part = number,
+                                  .peers = std::move(peers)},
+                      clock_);
+    part.worker.schedule().add(*part.shaper);
+    part.worker.add_port(*part.port);
+    part.worker.expect_run();
+    part.thread = std::thread([&part] { part.worker.run(); });
   }
 
   // As the kernel shares packets: those of a connection come by one source.
   void arrive(int number) {
-    workers_[static_cast<std::size_t>(number % kConnections) % kWorkers]->source.add(frame_number(number));
+    parts_[static_cast<std::size_t>(number % kConnections) % kWorkers]->source.add(frame_number(number));
   }
 
   void change_to(const ClassConfig& config) {
-    std::vector<Waiter*> waiters;
-    for (const auto& worker : workers_) waiters.push_back(&worker->waiter);
-    Reconfiguration reconfiguration(classifier_of(config), waiters);
+    const auto classifier = classifier_of(config);
+    std::vector<Reconfiguration::Part> changes;
+    for (const auto& part : parts_)
+      changes.push_back({.change = part->shaper->prepare(classifier->classes()), .waiter = &part->waiter});
+    Reconfiguration reconfiguration(classifier, std::move(changes));
     std::future<void> done = reconfiguration.done();
-    for (const auto& worker : workers_) worker->capture_loop->reconfigure(reconfiguration);
+    for (const auto& part : parts_)
+      part->worker.ask([&port = *part->port, &reconfiguration](Instant) { port.begin(reconfiguration); });
     done.get();
   }
 
+  // Takes over what has come, and sends what is queued.
   void stop() {
-    for (const auto& worker : workers_) {
-      worker->drain_loop->send_rest_at_end(true);
-      worker->source.wait_until_read();
-      worker->capture_loop->stop();
+    std::array<std::promise<void>, kWorkers> ended;
+    for (std::size_t i = 0; i < kWorkers; ++i) {
+      parts_[i]->worker.ask([&port = *parts_[i]->port, &end = ended[i]](Instant) {
+        port.begin_end([&end] { end.set_value(); });
+      });
     }
-    for (const auto& worker : workers_) worker->thread.join();
-    for (const auto& worker : workers_) EXPECT_EQ(worker->source.slots_out(), 0u);
+    for (std::promise<void>& end : ended) end.get_future().wait();
+    for (const auto& part : parts_) {
+      part->worker
+          .ask([&](Instant now) {
+            part->worker.send_rest(*part->port, now + seconds(60));
+            const ShaperStatistics one = part->shaper->statistics(now);
+            EXPECT_EQ(one.received, one.sent);
+            received_.push_back(one.received);
+            part->worker.remove_port(*part->port);
+            part->worker.schedule().remove(*part->shaper);
+          })
+          .get();
+    }
+    for (const auto& part : parts_) part->worker.stop();
+    for (const auto& part : parts_) part->thread.join();
+    for (const auto& part : parts_) EXPECT_EQ(part->source.slots_out(), 0u);
   }
 
   void expect_all_sent(std::uint64_t packets) {
-    std::uint64_t received = 0;
-    for (const auto& worker : workers_) {
-      const ShaperStatistics one = worker->shaper->statistics(clock_.now());
-      EXPECT_EQ(one.received, one.sent);
-      received += one.received.packets;
-    }
-    EXPECT_EQ(received, packets);
+    Count received;
+    for (const Count& one : received_) received += one;
+    EXPECT_EQ(received.packets, packets);
     EXPECT_EQ(wire_.sent().size(), packets);
   }
 
@@ -193,8 +229,10 @@ class Workers : public testing::Test {
   MonotonicClock clock_;
   Wire wire_;
   FakeDeadManSwitch switch_;
-  std::vector<std::unique_ptr<Worker>> workers_;
-  std::optional<PipelineWatch> watch_;
+  std::shared_ptr<const Classifier> classifier_;
+  std::optional<ShapeWatch> watch_;
+  std::vector<std::unique_ptr<Part>> parts_;
+  std::vector<Count> received_;  // at the end, by part
 };
 
 TEST_F(Workers, CarryEveryPacketInTheOrderOfItsConnectionWhateverBecomesOfItsFlow) {
@@ -237,10 +275,9 @@ TEST_F(Workers, AnswerRequestsWhileTheyChange) {
   for (int i = 0; i < 500; ++i) {
     arrive(i);
     if (i % 50 == 25) change_to(i % 100 == 25 ? one_bucket(1000) : by_connection(1000));
-    for (const auto& worker : workers_) {
+    for (const auto& part : parts_) {
       ShaperStatistics one;
-      ASSERT_TRUE(worker->drain_loop->call(
-          [&one](Shaper& shaper, PacketSink&, Instant now) { one = shaper.statistics(now); }, seconds(60)));
+      ASSERT_TRUE(part->worker.call([&](Instant now) { one = part->shaper->statistics(now); }, seconds(60)));
       EXPECT_EQ(one.received.packets, one.sent.packets + total(one.dropped).packets + one.queued.packets);
     }
   }
