@@ -108,7 +108,7 @@ class PacketPool {
 
   // A frame of so many chunks can be stored. False: it cannot, and there is no more memory.
   bool make_ready(std::uint32_t chunks) { return chunks_.make_ready(chunks + set_aside_); }
-  void grow_ahead() { chunks_.grow_ahead(kLeastAhead); }
+  void grow_ahead() { chunks_.grow_ahead(kLeastAhead + set_aside_); }
 
   void prefetch(PacketHandle packet) const { prefetch_line(&chunks_[packet]); }
   // The memory in which the next `packets` small frames will be stored.

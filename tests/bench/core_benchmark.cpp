@@ -9,22 +9,22 @@
 //
 // items_per_second counts packets that went all the way; `dropped` is the share that overflowed.
 #include <benchmark/benchmark.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <memory>
-#include <memory_resource>
+#include <new>
 #include <numeric>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "core/memory_area.hpp"
 #include "core/schedule.hpp"
 #include "core/shaper.hpp"
-#include "linux/huge_pages.hpp"
 #include "support/manual_clock.hpp"
 #include "support/numbered_packets.hpp"
 
@@ -34,27 +34,34 @@ namespace {
 constexpr std::size_t kBatch = 64;
 constexpr std::uint64_t kPacketsPerSecond = 10'000'000;  // of virtual time
 
-// Pages of 2 MB, touched when they are used first: while the benchmark warms up.
-class BenchMemory : public MemorySource {
+// Address space in pages of 2 MB, taken when they are touched first: while the benchmark warms up.
+class HugePages : public MemoryArea {
  public:
-  std::unique_ptr<MemoryArea> reserve(std::size_t bytes) override { return std::make_unique<Area>(bytes); }
+  explicit HugePages(std::size_t bytes) : MemoryArea(map(bytes), bytes) {}
+  ~HugePages() override { munmap(start(), size()); }
+  bool grow(std::size_t bytes) override {
+    set_usable(std::max(usable(), bytes));
+    return true;
+  }
 
  private:
-  static constexpr std::size_t kPage = 4096;
+  static std::byte* map(std::size_t bytes) {
+    void* const memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    madvise(memory, bytes, MADV_HUGEPAGE);
+    return static_cast<std::byte*>(memory);
+  }
+};
 
-  class Area : public MemoryArea {
-   public:
-    explicit Area(std::size_t bytes)
-        : MemoryArea(static_cast<std::byte*>(huge_pages()->allocate(bytes, kPage)), bytes) {
-      // Small ones come from the heap, and may be used already.
-      if (bytes < 2 * 1024 * 1024) std::memset(start(), 0, bytes);
-    }
-    ~Area() override { huge_pages()->deallocate(start(), size(), kPage); }
-    bool grow(std::size_t bytes) override {
-      set_usable(std::max(usable(), bytes));
-      return true;
-    }
-  };
+class HugePageSource : public MemorySource {
+ public:
+  std::unique_ptr<MemoryArea> reserve(std::size_t bytes) override {
+    return std::make_unique<HugePages>((bytes + kHugePage - 1) / kHugePage * kHugePage);
+  }
+
+ private:
+  static constexpr std::size_t kHugePage = 2 * 1024 * 1024;
 };
 
 enum class Order { rounds, drawn };
@@ -66,15 +73,15 @@ struct Arrival {
 };
 
 // So many, prepared, that the flows repeat in no pattern.
-std::pmr::vector<Arrival> random_arrivals(Order order, const std::vector<ClassConfig>& classes,
-                                          std::uint32_t flows) {
+std::vector<Arrival> random_arrivals(Order order, const std::vector<ClassConfig>& classes,
+                                     std::uint32_t flows) {
   std::mt19937_64 random(1);
   const std::uint64_t seed = class_hash_seed(classes[0].name, 1);
   std::vector<std::uint32_t> phases(flows);
   std::iota(phases.begin(), phases.end(), 0);
   std::shuffle(phases.begin(), phases.end(), random);
   std::vector<std::pair<std::uint64_t, std::uint32_t>> round(flows);  // time in it, and flow
-  std::pmr::vector<Arrival> packets(huge_pages());
+  std::vector<Arrival> packets;
   while (packets.size() < std::max<std::size_t>(1 << 18, 4ull * flows) || packets.size() % flows != 0 ||
          packets.size() % kBatch != 0) {
     if (packets.size() % flows == 0) {
@@ -96,7 +103,7 @@ void run(benchmark::State& state, Order order, std::size_t shapes) {
       shaped_class("clients", packets_per_second(kPacketsPerSecond / flows / shapes), {.packets = 100})};
   const ShaperLimits limits{.memory = DataSize{1024 * 1024 * 1024},
                             .max_flows = std::max(flows, ShaperLimits{}.max_flows)};
-  BenchMemory memory;
+  HugePageSource memory;
   Schedule schedule(
       {.memory = limits.memory, .max_flows = limits.max_flows * static_cast<std::uint32_t>(shapes)}, memory,
       kTestStart);
@@ -105,7 +112,10 @@ void run(benchmark::State& state, Order order, std::size_t shapes) {
     shapers.push_back(std::make_unique<Shaper>(limits, classes, memory));
     schedule.add(*shapers.back());
   }
-  const std::pmr::vector<Arrival> packets = random_arrivals(order, classes, flows);
+  const std::vector<Arrival> prepared = random_arrivals(order, classes, flows);
+  const auto packets_memory = memory.reserve(prepared.size() * sizeof(Arrival));
+  const std::span<Arrival> packets(reinterpret_cast<Arrival*>(packets_memory->start()), prepared.size());
+  std::copy(prepared.begin(), prepared.end(), packets.begin());
   std::array<ArrivingPacket, kBatch> batch;  // filled again and again, as the worker does
   for (ArrivingPacket& packet : batch) {
     packet.frame = frame;

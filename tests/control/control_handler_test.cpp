@@ -53,7 +53,8 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
       "dropped": {"packets": 39900, "bytes": 2394000, "reasons": {
         "queue_full": {"packets": 39897, "bytes": 2393820}, "pool_full": {"packets": 0, "bytes": 0},
         "flow_table_full": {"packets": 0, "bytes": 0}, "clipped": {"packets": 0, "bytes": 0},
-        "send_failed": {"packets": 3, "bytes": 180}, "stop": {"packets": 0, "bytes": 0}}},
+        "send_failed": {"packets": 3, "bytes": 180}, "stop": {"packets": 0, "bytes": 0},
+        "overtaken": {"packets": 0, "bytes": 0}, "starved": {"packets": 0, "bytes": 0}}},
       "queued": {"packets": 100, "bytes": 6000},
       "unmatched": {"packets": 1000, "bytes": 64000},
       "unshaped": {"packets": 7, "bytes": null, "times": 2, "seconds": 1.5},
@@ -65,7 +66,8 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
         "dropped": {"packets": 0, "bytes": 0, "reasons": {
           "queue_full": {"packets": 0, "bytes": 0}, "pool_full": {"packets": 0, "bytes": 0},
           "flow_table_full": {"packets": 0, "bytes": 0}, "clipped": {"packets": 0, "bytes": 0},
-          "send_failed": {"packets": 0, "bytes": 0}, "stop": {"packets": 0, "bytes": 0}}},
+          "send_failed": {"packets": 0, "bytes": 0}, "stop": {"packets": 0, "bytes": 0},
+          "overtaken": {"packets": 0, "bytes": 0}, "starved": {"packets": 0, "bytes": 0}}},
         "queued": {"packets": 0, "bytes": 0},
         "delay_us": {"p50": 0.0, "p99": 0.0, "max": 0.0}
       }, {
@@ -75,7 +77,8 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
         "dropped": {"packets": 39900, "bytes": 2394000, "reasons": {
           "queue_full": {"packets": 39897, "bytes": 2393820}, "pool_full": {"packets": 0, "bytes": 0},
           "flow_table_full": {"packets": 0, "bytes": 0}, "clipped": {"packets": 0, "bytes": 0},
-          "send_failed": {"packets": 3, "bytes": 180}, "stop": {"packets": 0, "bytes": 0}}},
+          "send_failed": {"packets": 3, "bytes": 180}, "stop": {"packets": 0, "bytes": 0},
+          "overtaken": {"packets": 0, "bytes": 0}, "starved": {"packets": 0, "bytes": 0}}},
         "queued": {"packets": 100, "bytes": 6000},
         "delay_us": {"p50": 97000.0, "p99": 99500.0, "max": 100012.345}
       }]

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/packet_pool.hpp"
 #include "support/lone_shaper.hpp"
 #include "support/shaper_harness.hpp"
 
