@@ -206,6 +206,7 @@ void Daemon::tick() {
   std::uint64_t expirations = 0;
   if (read(ticker_.get(), &expirations, sizeof expirations) < 0) return;
   bool progress = true;
+  workers_.look_for_starvation();
   for (const auto& shape : shapes_) {
     progress = shape->check_progress() && progress;
     shape->maintain(netlink_);

@@ -270,8 +270,22 @@ void Shape::log_openings() {
        " so far");
 }
 
+// Why departures come too late, while the host is not open for it.
+std::string Shape::starvation() const {
+  for (const auto& part : parts_)
+    if (!part->thread.starvation().empty()) return part->thread.starvation();
+  return {};
+}
+
+void Shape::log_starvation() {
+  const std::string now = starvation();
+  if (!now.empty() && starvation_logged_.empty()) log_(title() + ": " + now);
+  starvation_logged_ = now;
+}
+
 bool Shape::check_progress() {
   log_openings();
+  log_starvation();
   remove_closed_taps();
   return !attachment_ || attachment_->check_progress();
 }
@@ -354,8 +368,8 @@ ShapeStatistics Shape::statistics(Instant patience) {
   asked_readings_.clear();
   const Losses lost = losses();
   const bool open = switch_is_open();
-  if (open && state.empty())
-    state = "packets are not read or not sent in time; the dead-man switch lets them pass";
+  if (state.empty())
+    state = open ? "packets are not read or not sent in time; the dead-man switch lets them pass" : starvation();
   return ShapeStatistics{.interface = config_.interface,
                          .direction = config_.direction,
                          .diverting = diverting() && !open,

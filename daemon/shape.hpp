@@ -87,6 +87,8 @@ class Shape {
   std::string why_not_intact(Netlink& netlink) const;
   void open_since(const std::string& reason);
   bool switch_is_open() const;
+  std::string starvation() const;
+  void log_starvation();
   void log_openings();
 
   // Of the attachments that were; the present one's come on top.
@@ -110,6 +112,7 @@ class Shape {
   Losses past_losses_;
   std::uint64_t openings_logged_ = 0;
   bool open_switch_logged_ = false;
+  std::string starvation_logged_;
   std::vector<std::shared_ptr<PacketTap>> captures_;  // holds the memory of taps, so that it is freed here
 
   struct Prepared {

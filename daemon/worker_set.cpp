@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <future>
 #include <utility>
 
 #include "linux/real_time.hpp"
@@ -31,7 +32,13 @@ WorkerThread::WorkerThread(std::size_t number, bool real_time, MemorySource& mem
       log_(std::move(log)),
       worker_(address_space(), memory, waiter_, clock_) {
   worker_.expect_run();
-  thread_ = std::thread([this] { run(); });
+  std::promise<pid_t> id;
+  std::future<pid_t> known = id.get_future();
+  thread_ = std::thread([this, &id] {
+    id.set_value(gettid());
+    run();
+  });
+  share_.emplace(known.get());
 }
 
 WorkerThread::~WorkerThread() {
@@ -60,6 +67,31 @@ void WorkerThread::serve(Precision precision) {
 void WorkerThread::leave(Precision precision) {
   --(precision == Precision::high ? high_ : normal_);
   choose_precision();
+}
+
+// It is said for some seconds longer than it lasts, so that who looks now and then sees it.
+void WorkerThread::look_for_starvation() {
+  constexpr int kLooksToForget = 5;
+  const std::uint64_t late_times = worker_.health().late_times.load(std::memory_order_relaxed);
+  const ProcessorWait wait = share_->since_last();
+  if (late_times == std::exchange(late_times_, late_times)) {
+    if (++looks_in_time_ >= kLooksToForget) starvation_.clear();
+    return;
+  }
+  looks_in_time_ = 0;
+  const auto milliseconds = [](Duration time) {
+    return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) + " ms of the last second";
+  };
+  if (wait.throttled > kMaxCatchUp) {
+    starvation_ = "too little processor time: the quota of " + wait.throttled_by + " (cpu.max, CPUQuota=) withheld " +
+                  milliseconds(wait.throttled);
+  } else if (wait.waited > kMaxCatchUp) {
+    starvation_ = "too little processor time: other threads of real-time priority, or the host, kept the processor for " +
+                  milliseconds(wait.waited);
+  } else {
+    starvation_ = "too little processor time: the worker came more than 10 ms late, " + std::string(
+                  "as after a pause of the machine or of this process");
+  }
 }
 
 void WorkerThread::choose_precision() {
@@ -93,6 +125,10 @@ std::vector<WorkerThread*> WorkerSet::choose(std::size_t count, bool real_time) 
 WorkerThread& WorkerSet::add(bool real_time) {
   threads_.push_back(std::make_unique<WorkerThread>(next_number_++, real_time, memory_, log_));
   return *threads_.back();
+}
+
+void WorkerSet::look_for_starvation() {
+  for (const auto& thread : threads_) thread->look_for_starvation();
 }
 
 void WorkerSet::end_unused() {

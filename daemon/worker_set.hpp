@@ -10,12 +10,14 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "core/memory_area.hpp"
 #include "headgate/config.hpp"
+#include "linux/processor_share.hpp"
 #include "linux/timer_waiter.hpp"
 #include "pipeline/worker.hpp"
 
@@ -39,6 +41,11 @@ class WorkerThread {
   void leave(Precision precision);
   std::size_t shapes() const { return normal_ + high_; }
 
+  // Why it has come too late lately; empty: it has not. As of the last look_for_starvation(), which is to be called about
+  // once a second.
+  const std::string& starvation() const { return starvation_; }
+  void look_for_starvation();
+
  private:
   void run();
   void choose_precision();
@@ -51,6 +58,10 @@ class WorkerThread {
   Worker worker_;
   std::size_t normal_ = 0;  // shapes of this precision
   std::size_t high_ = 0;
+  std::optional<ProcessorShare> share_;  // made by the thread
+  std::uint64_t late_times_ = 0;         // at the last look
+  int looks_in_time_ = 0;                // since it was last late
+  std::string starvation_;
   std::thread thread_;  // last: it uses all the rest
 };
 
@@ -64,6 +75,7 @@ class WorkerSet {
   std::vector<WorkerThread*> choose(std::size_t count, bool real_time);
   // Ends the threads that serve no shape.
   void end_unused();
+  void look_for_starvation();
 
  private:
   WorkerThread& add(bool real_time);

@@ -30,6 +30,7 @@ Port::Port(PortOptions options, Clock& clock)
 }
 
 std::size_t Port::read(std::size_t most, OutgoingBatch& outgoing) {
+  was_late_ = false;
   if (!reads()) return 0;
   const std::size_t limit = std::min(most, room());
   blocked_ = limit == 0;
@@ -39,7 +40,8 @@ std::size_t Port::read(std::size_t most, OutgoingBatch& outgoing) {
   if (count > 0 || clearing_) {
     const Instant now = clock_.now();
     clearing_ = watch_.must_clear(part_, now);
-    late_ = late_ || watch_.unread_for(now) > kMaxCatchUp;
+    was_late_ = watch_.unread_for(now) > kMaxCatchUp;
+    late_ = late_ || was_late_;
     if (clearing_) {
       clear(count, all);
     } else {

@@ -64,6 +64,8 @@ class Port {
   bool has_hand_overs() const;
   // A reset of the dead-man switch was refused: the port must look again though no frame may come.
   bool must_look_again() const { return reset_withheld_ || clearing_; }
+  // What the last look found had waited for want of a processor.
+  bool was_late() const { return was_late_; }
   // A hand-off ring was full at the last look.
   bool blocked() const { return blocked_; }
 
@@ -145,6 +147,7 @@ class Port {
 
   bool observed_ = false;
   std::function<void()> ended_;  // set: reads no more than what is left
+  bool was_late_ = false;
   bool late_ = false;  // what stands in the source has waited there for want of a processor
   bool clearing_ = false;
   bool reset_withheld_ = false;

@@ -34,6 +34,7 @@ void Worker::go_round() {
   attend_to_ports();
   const std::size_t read_count = read();
   const Instant now = clock_.now();
+  note_lateness(now);
   rest_at_times(now);
   outgoing_.take_due(now);
   const bool sends = !outgoing_.empty();
@@ -60,6 +61,14 @@ std::size_t Worker::read() {
   first_port_ = at;
   if (frames > 0) busy_ = frames >= Port::kBusyFrames;
   return frames + hand_overs;
+}
+
+void Worker::note_lateness(Instant now) {
+  const bool late = health_.overdue(now, kMaxCatchUp) ||
+                    std::any_of(ports_.begin(), ports_.end(),
+                                [](const PortEntry& entry) { return entry.port->was_late(); });
+  if (late) health_.late_times.store(health_.late_times.load(std::memory_order_relaxed) + 1,
+                                     std::memory_order_relaxed);
 }
 
 // Not when this thread was stopped since it took them: then younger packets may pass them, and the ports find out.

@@ -73,6 +73,7 @@ class Worker {
 
   void go_round();
   std::size_t read();
+  void note_lateness(Instant now);
   void send_due(Instant now);
   void send_all_due();
   void give_back_slots(std::optional<Instant> next);

@@ -16,6 +16,8 @@ struct WorkerHealth {
   // In nanoseconds of Instant.
   std::atomic<std::int64_t> looked_at{0};            // when it last went round
   std::atomic<std::int64_t> next_due{kNothingDue};  // when the first packet that waits is due
+  // How often it came later than can be caught up (kMaxCatchUp): to a packet that was due, or to frames that had come.
+  std::atomic<std::uint64_t> late_times{0};
 
   bool has_looked_for(Instant now, Duration patience) const {
     return now.time_since_epoch().count() - looked_at.load(std::memory_order_relaxed) <= patience.count();
