@@ -83,7 +83,7 @@ TEST(ShowScreen, ShowsRatesBetweenTwoLooks) {
   eth0.unshaped = {};
   for (Count* count : {&eth0.shaper.classes[1].received, &eth0.shaper.classes[1].sent, &eth0.shaper.received,
                        &eth0.shaper.sent}) {
-    *count += {2'000, 120'000};
+    *count += Count{2'000, 120'000};
   }
   daemon.status_now.uptime += std::chrono::seconds(2);
   EXPECT_EQ(show_screen(show(daemon), before, {}, {}),
@@ -110,8 +110,8 @@ TEST(ShowScreen, ShowsNoRatesAcrossARestart) {
 TEST(ShowScreen, ShowsWhatNoClassAccountsForAsOther) {
   FakeDaemon daemon;
   daemon.status_now.shapes.pop_back();
-  daemon.status_now.shapes[0].shaper.received += {30, 3'000};
-  daemon.status_now.shapes[0].shaper.sent += {30, 3'000};
+  daemon.status_now.shapes[0].shaper.received += Count{30, 3'000};
+  daemon.status_now.shapes[0].shaper.sent += Count{30, 3'000};
   EXPECT_NE(
       show_screen(show(daemon), {}, {}, {})
           .find(

