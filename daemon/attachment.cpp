@@ -56,6 +56,7 @@ Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
                             .method = daemon.divert,
                             .mark = daemon.mark,
                             .divert_control = takes_control(shape),
+                            .control_limit = shape.control_limit,
                             .forward_to = shape.forward_to,
                             .whole_super_packets = keeps_super_packets(shape)}) {
   make_workers(daemon, shape, states);
@@ -193,6 +194,7 @@ void Attachment::reconfigure(const ShapeConfig& shape, std::shared_ptr<const Cla
   }
   reconfigured_.get();
   divert_.set_divert_control(takes_control(shape));
+  divert_.set_control_limit(shape.control_limit);
 }
 
 bool Attachment::check_progress() {
