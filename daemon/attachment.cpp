@@ -69,6 +69,7 @@ Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
                             .method = daemon.divert,
                             .mark = daemon.mark,
                             .divert_control = takes_control(shape),
+                            .control_limit = shape.control_limit,
                             .forward_to = shape.forward_to,
                             .whole_super_packets = keeps_super_packets(shape)}) {
   open_ends(daemon, shape);
@@ -190,6 +191,7 @@ void Attachment::reconfigure(const ShapeConfig& shape, Reconfiguration& reconfig
         [&port = *ends_[i]->port, &reconfiguration](Instant) { port.begin(reconfiguration); });
   }
   divert_.set_divert_control(takes_control(shape));
+  divert_.set_control_limit(shape.control_limit);
 }
 
 std::string Attachment::capture_error() const {

@@ -40,7 +40,8 @@ std::shared_ptr<const Classifier> make_classifier(const ShapeConfig& config, std
     if (!error.empty())
       throw std::runtime_error(title_of(config) + ": class " + one.name + ": match: " + error);
   }
-  return std::make_shared<const Classifier>(classes_of(config), std::move(matchers), hash_seed);
+  return std::make_shared<const Classifier>(classes_of(config), std::move(matchers), hash_seed,
+                                            config.control_limit);
 }
 
 // A super-packet is kept with its virtio header in front.
@@ -286,6 +287,10 @@ void Shape::log_starvation() {
 bool Shape::check_progress() {
   log_openings();
   log_starvation();
+  if (attachment_) {
+    for (const std::string& notice : hook_notices_.new_in(attachment_->divert().counts()))
+      log_(title() + ": " + notice);
+  }
   remove_closed_taps();
   return !attachment_ || attachment_->check_progress();
 }
@@ -338,6 +343,7 @@ Shape::Losses Shape::losses() const {
     sum.unshaped.packets += unshaped.packets;
     sum.unshaped.times += unshaped.times;
     sum.unshaped.open += unshaped.open;
+    sum.hooks += attachment_->divert().counts();
   }
   return sum;
 }
@@ -379,6 +385,7 @@ ShapeStatistics Shape::statistics(Instant patience) {
                          .lost_ring = lost.ring,
                          .lost_device = lost.device,
                          .unshaped = lost.unshaped,
+                         .hooks = lost.hooks,
                          .config = config_};
 }
 

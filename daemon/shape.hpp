@@ -23,6 +23,7 @@
 #include "core/shaper_reading.hpp"
 #include "headgate/config.hpp"
 #include "headgate/statistics.hpp"
+#include "hook_notices.hpp"
 #include "linux/netlink.hpp"
 
 namespace headgate {
@@ -96,6 +97,7 @@ class Shape {
     std::uint64_t ring = 0;
     std::uint64_t device = 0;
     UnshapedStatistics unshaped;
+    HookCounts hooks;
   };
   Losses losses() const;
 
@@ -113,6 +115,7 @@ class Shape {
   std::uint64_t openings_logged_ = 0;
   bool open_switch_logged_ = false;
   std::string starvation_logged_;
+  HookNotices hook_notices_;
   std::vector<std::shared_ptr<PacketTap>> captures_;  // holds the memory of taps, so that it is freed here
 
   struct Prepared {

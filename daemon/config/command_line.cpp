@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "config/choices.hpp"
+#include "config/control_limit_grammar.hpp"
 #include "config/key_grammar.hpp"
 #include "config/link_layer.hpp"
 #include "config/match_expression.hpp"
@@ -46,6 +47,7 @@ constexpr std::array kOptions = {
     Option{"workers", "2", false, true},
     Option{"overhead", "24", false, true},
     Option{"mpu", "84", false, true},
+    Option{"control-limit", "1000pps", true, true},
     Option{"match", "\"udp port 53\"", false, true},
     Option{"key", "dst", true, true},
     Option{"rate", "1000pps", true, true},
@@ -252,6 +254,11 @@ class CommandLineReader {
     if (has("workers")) take("workers", read_workers(value("workers"), shape.workers));
     if (has("overhead")) take("overhead", read_overhead(value("overhead"), shape));
     if (has("mpu")) take("mpu", read_mpu(value("mpu"), shape));
+    if (has("control-limit")) {
+      ControlLimitReader limit;
+      for_each("control-limit", [&limit](const std::string& text) { return limit.add(text); });
+      shape.control_limit = limit.limit();
+    }
     const std::size_t errors_before = result_.errors.size();
     take_all(settle_shape(shape, direction));
     if (has("forward-to") && result_.errors.size() == errors_before) warn_of_half_wire(shape);
@@ -372,6 +379,8 @@ Without a file, one interface with one class:
   --workers N        threads that share the flows, 1 to 64 (1)
   --overhead BYTES   what each packet costs beyond its frame, -64 to 256 (0)
   --mpu BYTES        what a packet costs at least, 0 to 256 (0)
+  --control-limit R  how much control traffic goes on unshaped, as for --rate:
+                     packets, bits, or both; none: all (1000pps and 1mbit)
 
 Examples:
   headgated --check --config new.toml

@@ -14,9 +14,9 @@ namespace {
 constexpr auto kFileKeys = std::to_array<std::string_view>({"daemon", "shape"});
 constexpr auto kDaemonKeys =
     std::to_array<std::string_view>({"divert", "mark", "memory", "max_flows", "idle", "control", "workers"});
-constexpr auto kShapeKeys =
-    std::to_array<std::string_view>({"interface", "direction", "forward_to", "qdisc_bypass", "segmentation",
-                                     "capture", "precision", "workers", "overhead", "mpu", "class"});
+constexpr auto kShapeKeys = std::to_array<std::string_view>(
+    {"interface", "direction", "forward_to", "qdisc_bypass", "segmentation", "capture", "precision",
+     "workers", "overhead", "mpu", "control_limit", "class"});
 constexpr auto kClassKeys =
     std::to_array<std::string_view>({"name", "match", "key", "rate", "burst", "queue", "bypass", "control"});
 

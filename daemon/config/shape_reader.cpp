@@ -8,6 +8,7 @@
 
 #include "config/choices.hpp"
 #include "config/class_reader.hpp"
+#include "config/control_limit_grammar.hpp"
 #include "config/known_keys.hpp"
 #include "config/link_layer.hpp"
 #include "config/names.hpp"
@@ -64,6 +65,15 @@ void read_traffic_handling(const TableReader& reader, ShapeConfig& config) {
     findings.add(reader.place("overhead"), "overhead", read_overhead(*bytes, config));
   if (const auto bytes = reader.whole_number("mpu", "84"))
     findings.add(reader.place("mpu"), "mpu", read_mpu(*bytes, config));
+}
+
+void read_control_limit(const TableReader& reader, ShapeConfig& config) {
+  if (!reader.has("control_limit")) return;
+  ControlLimitReader limit;
+  for (const auto& [text, place] : reader.quantities("control_limit", QuantityKind::rate)) {
+    reader.findings().add(place, "control_limit", limit.add(text));
+  }
+  config.control_limit = limit.limit();
 }
 
 void report(const std::vector<ShapeFinding>& shape_findings, const TableReader& reader) {
@@ -147,6 +157,7 @@ ShapeConfig read_shape(const toml::table& table, Findings& findings) {
   read_forward_to(reader, config);
   config.qdisc_bypass = reader.flag("qdisc_bypass").value_or(false);
   read_traffic_handling(reader, config);
+  read_control_limit(reader, config);
   report(settle_shape(config, direction), reader);
   const std::size_t errors_before = findings.errors();
   read_classes(reader, config);

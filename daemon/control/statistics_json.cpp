@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "config/control_limit_grammar.hpp"
 #include "config/quantity_text.hpp"
 #include "control/class_lookup.hpp"
 #include "control/flow_key_text.hpp"
@@ -133,12 +134,16 @@ Json to_json(const ShapeStatistics& shape) {
       {"workers", shape.config.workers},
       {"overhead", shape.config.overhead},
       {"mpu", shape.config.mpu},
+      {"control_limit", parts(control_limit_text(shape.config.control_limit))},
       {"received", to_json(shaper.received)},
       {"sent", to_json(shaper.sent)},
       {"dropped", to_json(shaper.dropped)},
       {"queued", to_json(shaper.queued)},
       {"unmatched", to_json(shaper.unmatched)},
       {"unshaped", unshaped_json(shape.unshaped)},
+      {"unshapable", to_json(shape.hooks.unshapable)},
+      {"control_traffic", to_json(shape.hooks.control_traffic)},
+      {"foreign", to_json(shape.hooks.foreign)},
       {"lost", {{"ring", packets_only(shape.lost_ring)}, {"device", packets_only(shape.lost_device)}}},
       {"classes", Json::array()}};
   for (const ClassStatistics& statistics : shaper.classes) {

@@ -86,10 +86,13 @@ std::uint32_t hash_key(const FlowKey& key, std::uint64_t class_seed) {
 }
 
 Classifier::Classifier(std::vector<ClassConfig> classes, std::vector<std::unique_ptr<PacketMatcher>> matchers,
-                       std::uint64_t hash_seed)
+                       std::uint64_t hash_seed, const Rate& control_limit)
     : classes_(std::move(classes)), matchers_(std::move(matchers)) {
   assert(matchers_.size() == classes_.size());
   for (const ClassConfig& each : classes_) hash_seeds_.push_back(class_hash_seed(each.name, hash_seed));
+  const bool any_takes_control =
+      std::any_of(classes_.begin(), classes_.end(), [](const ClassConfig& each) { return each.control; });
+  if (any_takes_control) control_meter_ = std::make_unique<ControlMeter>(ControlLimit(control_limit));
 }
 
 void Classifier::classify(ArrivingPacket& packet) const {
@@ -116,15 +119,26 @@ void Classifier::classify(ArrivingPacket& packet) const {
 
 void Classifier::choose(ArrivingPacket& packet, const ParsedHeaders& headers,
                         std::span<const std::byte> untagged) const {
+  if (headers.control && control_meter_) {
+    if (take(packet, headers, untagged, true)) return;
+    if (control_meter_->take({packet.charged_packets, packet.charged_bytes}, packet.arrival)) return;
+  }
+  take(packet, headers, untagged, false);
+}
+
+// Gives the packet to the first class that matches it. False: none does.
+bool Classifier::take(ArrivingPacket& packet, const ParsedHeaders& headers,
+                      std::span<const std::byte> untagged, bool only_with_control) const {
   for (std::size_t i = 0; i < classes_.size(); ++i) {
-    if (headers.control && !classes_[i].control) continue;
+    if (only_with_control && !classes_[i].control) continue;
     if (matchers_[i] && !matchers_[i]->matches(untagged)) continue;
     packet.class_index = static_cast<ClassIndex>(i);
-    if (classes_[i].bypass) return;
+    if (classes_[i].bypass) return true;
     packet.key = make_key(classes_[i].key, headers);
     packet.flow_hash = hash_key(packet.key, hash_seeds_[i]);
-    return;
+    return true;
   }
+  return false;
 }
 
 bool Classifier::unshaped(ClassIndex class_index) const {

@@ -1,5 +1,5 @@
-// Finds the class of a packet and makes its flow key. Immutable once built, so both threads of a shape may
-// use one.
+// Finds the class of a packet and makes its flow key. Nothing changes once it is built but the meter of control traffic,
+// so all threads of a shape may use one.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/control_meter.hpp"
 #include "core/header_parser.hpp"
 #include "headgate/config.hpp"
 #include "headgate/packet.hpp"
@@ -34,11 +35,14 @@ class Classifier {
   // matchers[i] belongs to classes[i]; null matches everything. Every Classifier of a shape, also after a
   // reload, must be given the same hash_seed: the shaper finds its flows by the hash.
   Classifier(std::vector<ClassConfig> classes, std::vector<std::unique_ptr<PacketMatcher>> matchers,
-             std::uint64_t hash_seed);
+             std::uint64_t hash_seed, const Rate& control_limit = kDefaultControlLimit);
 
-  // Sets class_index, and key and flow_hash where the class is shaped. frame, vlan_tpid and vlan_tci must be
-  // set. Frames that are neither IPv4 nor IPv6 match no class. Control traffic matches only classes with
-  // `control`.
+  // Sets class_index, and key and flow_hash where the class is shaped. The rest must be set. Frames that are neither IPv4
+  // nor IPv6 match no class.
+  //
+  // Without a class with `control`, control traffic only comes here beyond its limit, and is taken as any other. With
+  // one all of it comes: those classes take what they match; of the rest what keeps the limit matches no class, and
+  // what is beyond it is taken as any other.
   void classify(ArrivingPacket& packet) const;
 
   // True when packets of this class go on unshaped (kUnmatched or bypass).
@@ -49,11 +53,14 @@ class Classifier {
  private:
   void choose(ArrivingPacket& packet, const ParsedHeaders& headers,
               std::span<const std::byte> untagged) const;
+  bool take(ArrivingPacket& packet, const ParsedHeaders& headers, std::span<const std::byte> untagged,
+            bool only_with_control) const;
   void choose_tagged(ArrivingPacket& packet, const ParsedHeaders& headers) const;
 
   std::vector<ClassConfig> classes_;
   std::vector<std::unique_ptr<PacketMatcher>> matchers_;
-  std::vector<std::uint64_t> hash_seeds_;  // by class
+  std::vector<std::uint64_t> hash_seeds_;        // by class
+  std::unique_ptr<ControlMeter> control_meter_;  // null: no class has `control`
 };
 
 }  // namespace headgate

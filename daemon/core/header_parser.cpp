@@ -9,10 +9,12 @@ constexpr std::uint16_t kEtherTypeIpv4 = 0x0800;
 constexpr std::uint16_t kEtherTypeIpv6 = 0x86dd;
 constexpr std::uint16_t kVlanIdentifier = 0x0fff;
 
+constexpr std::uint8_t kIgmp = 2;
 constexpr std::uint8_t kTcp = 6;
 constexpr std::uint8_t kUdp = 17;
 constexpr std::uint8_t kDccp = 33;
 constexpr std::uint8_t kIcmpv6 = 58;
+constexpr std::uint8_t kVrrp = 112;
 constexpr std::uint8_t kSctp = 132;
 constexpr std::uint8_t kUdpLite = 136;
 
@@ -60,10 +62,15 @@ void note_tag(ParsedHeaders& headers, std::uint16_t tci) {
   }
 }
 
-bool is_control(const ParsedHeaders& headers) {
+bool is_dhcp(const ParsedHeaders& headers) {
   if (headers.protocol != kUdp) return false;
   const std::uint16_t to = headers.destination_port;
   return headers.network == NetworkProtocol::ipv4 ? to == 67 || to == 68 : to == 546 || to == 547;
+}
+
+// Neighbour and router discovery, redirects, multicast listener discovery.
+bool is_icmpv6_control(std::uint8_t type) {
+  return (type >= 130 && type <= 137) || type == 143;
 }
 
 // `reader` stands behind the network header and its extensions.
@@ -79,11 +86,17 @@ void parse_transport(Reader reader, ParsedHeaders& headers) {
       headers.has_ports = true;
       headers.source_port = reader.at16(0);
       headers.destination_port = reader.at16(2);
-      headers.control = is_control(headers);
+      headers.control = is_dhcp(headers);
       return;
     case kIcmpv6:
-      headers.control = headers.network == NetworkProtocol::ipv6 && reader.has(1) && reader.at8(0) >= 133 &&
-                        reader.at8(0) <= 137;
+      headers.control =
+          headers.network == NetworkProtocol::ipv6 && reader.has(1) && is_icmpv6_control(reader.at8(0));
+      return;
+    case kIgmp:
+      headers.control = headers.network == NetworkProtocol::ipv4;
+      return;
+    case kVrrp:
+      headers.control = true;
       return;
     default:
       return;

@@ -22,8 +22,9 @@ struct ParsedHeaders {
   NetworkProtocol network = NetworkProtocol::other;
   bool fragment = false;   // any fragment of a datagram, the first included
   bool has_ports = false;  // TCP, UDP, SCTP, DCCP, UDP-Lite with both ports in the frame, not a fragment
-  bool control = false;  // neighbour discovery, RS/RA, redirect (ICMPv6 133-137), DHCP (to UDP port 67 or 68
-                         // in IPv4), DHCPv6 (to UDP port 546 or 547 in IPv6)
+  // Neighbour discovery, RS/RA, redirect (ICMPv6 133-137), MLD (130-132 and 143), IGMP, VRRP, DHCP (to UDP port 67 or 68
+  // in IPv4), DHCPv6 (to UDP port 546 or 547 in IPv6); no fragment.
+  bool control = false;
   std::uint8_t protocol = 0;  // after IPv6 extension headers; of a fragment, what its fragment header names
   std::uint16_t source_port = 0;  // host byte order
   std::uint16_t destination_port = 0;

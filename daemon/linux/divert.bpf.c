@@ -1,32 +1,42 @@
 // What runs in the kernel for each packet of a shaped interface.
 //
 //   divert          on the interface's egress or ingress hook: sends a packet to the divert device, or lets it go on
+//   refuse_foreign  on the egress hook of the divert device: what the divert has not sent there ends before it is captured
 //   drop_captured   on the ingress hook of the divert device's peer: the packet has been captured when it was sent, and
 //                   nobody else may see it, or the host's stack would answer it
-//   return_shaped   on the ingress hook of the divert device: what was sent on its peer goes back to where it was
-//                   diverted, and the divert lets it go on
+//   return_shaped   on the ingress hook of the divert device: what headgated sent on its peer goes back to where it was
+//                   diverted, and the divert lets it go on; what others sent there ends
 //   wire            on the ingress hook of an inline interface, behind everything else: what has not been diverted
 //                   leaves by the other end of the wire. Outlives headgated.
 //
 // The same programs serve TCX and clsact with direct action, which read their return codes alike. "Go on" is
 // -1, after which the administrator's own programs and filters still run; 0 would skip them.
+//
+// A packet on the divert device is known as ours by the mark. Setting a mark takes a capability, so nobody who may not
+// shape this host can have anything captured or given back.
 #include <linux/bpf.h>
+#include <linux/errno.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/pkt_cls.h>
+#include <linux/udp.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "divert_memory.h"
+
 #define GO_ON (-1)
 #define VLAN_TAGS_MAX 2
 #define EXTENSION_HEADERS_MAX 8
 #define HOST_IDENTITY 139
 #define SHIM6 140
+#define VRRP 112
+#define NANOSECONDS 1000000000ULL
 
 // Set before loading.
 const volatile __u32 own_mark;       // of packets that headgated sends itself
@@ -35,6 +45,8 @@ const volatile __u32 return_device;  // ifindex
 const volatile __u64 return_flags;   // of bpf_redirect(): BPF_F_INGRESS, or 0 for egress
 const volatile __u32 wire_device;    // ifindex; 0: no wire
 const volatile __u64 patience_ns = 500 * 1000 * 1000;
+const volatile bool minds_tunnel_metadata;  // what comes back without it would be lost or another packet
+const volatile bool minds_decryption;       // likewise; false, too, where the kernel has no IPsec
 
 // Shared with headgated by memory mapping. The dead-man switch: when the first packet that nobody has read
 // since was diverted, as CLOCK_MONOTONIC nanoseconds; 0: everything has been read. Written on every packet's
@@ -45,6 +57,27 @@ __u64 passed_unshaped __attribute__((aligned(64)));
 __u32 diverting __attribute__((aligned(64)));  // 0: let everything go on
 __u32 divert_control;                          // 1: a class takes control traffic too
 
+struct divert_bound control_packets;  // of control traffic that is not diverted
+struct divert_bound control_bits;
+
+struct divert_count unshapable;       // went on, for it cannot be taken out
+struct divert_count control_traffic;  // went on within its bounds
+struct divert_count foreign;          // dropped on the divert device: sent there by others
+
+// For each bound the time at which all that passed has been paid for. Packets are charged by several processors.
+struct control_clocks {
+  struct bpf_spin_lock lock;
+  __u64 packets;  // CLOCK_MONOTONIC nanoseconds
+  __u64 bits;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct control_clocks);
+} control_clocks SEC(".maps");
+
 struct vlan_header {
   __be16 tci;
   __be16 encapsulated;
@@ -54,36 +87,53 @@ static __always_inline bool is_vlan_tag(__be16 ether_type) {
   return ether_type == bpf_htons(ETH_P_8021Q) || ether_type == bpf_htons(ETH_P_8021AD);
 }
 
-// What is control traffic is read as daemon/core/header_parser.cpp reads it, within the same limits. `end` is where the
-// packet ends by its own word, as an offset in the frame.
+static __always_inline void count(struct divert_count* counter, __u64 packets, __u64 bytes) {
+  __sync_fetch_and_add(&counter->packets, packets);
+  __sync_fetch_and_add(&counter->bytes, bytes);
+}
+
+// Packets that a super-packet holds. Its sender may have left it to others to count them.
+static __always_inline __u64 packets_in(struct __sk_buff* skb) {
+  if (skb->gso_size == 0) return 1;
+  if (skb->gso_segs != 0) return skb->gso_segs;
+  return (skb->len + skb->gso_size - 1) / skb->gso_size;
+}
+
+// What is control traffic is read as daemon/core/header_parser.cpp reads it, within the same limits. Of it the functions
+// return how many bytes of headers each packet of a super-packet has, of other traffic 0. `end` is where the packet ends
+// by its own word, as an offset in the frame.
 
 // DHCP and DHCPv6. The destination decides: their RFCs leave the source port free.
-static __always_inline bool is_udp_to(struct __sk_buff* skb, __u32 offset, __u32 end, __u16 port,
-                                      __u16 other) {
+static __always_inline __u32 udp_control(struct __sk_buff* skb, __u32 offset, __u32 end, __u16 port,
+                                         __u16 other) {
   struct {
     __be16 source;
     __be16 destination;
   } ports;
-  if (offset + sizeof(ports) > end || bpf_skb_load_bytes(skb, offset, &ports, sizeof(ports)) < 0)
-    return false;
-  return ports.destination == bpf_htons(port) || ports.destination == bpf_htons(other);
+  if (offset + sizeof(ports) > end || bpf_skb_load_bytes(skb, offset, &ports, sizeof(ports)) < 0) return 0;
+  const bool known = ports.destination == bpf_htons(port) || ports.destination == bpf_htons(other);
+  return known ? offset + sizeof(struct udphdr) : 0;
 }
 
-// Router solicitation and advertisement, neighbour solicitation and advertisement, redirect.
-static __always_inline bool is_neighbour_discovery(struct __sk_buff* skb, __u32 offset, __u32 end) {
+// Multicast listener discovery; router solicitation and advertisement, neighbour solicitation and advertisement, redirect.
+static __always_inline __u32 icmpv6_control(struct __sk_buff* skb, __u32 offset, __u32 end) {
   __u8 type;
-  if (offset + sizeof(type) > end || bpf_skb_load_bytes(skb, offset, &type, sizeof(type)) < 0) return false;
-  return type >= 133 && type <= 137;
+  if (offset + sizeof(type) > end || bpf_skb_load_bytes(skb, offset, &type, sizeof(type)) < 0) return 0;
+  return (type >= 130 && type <= 137) || type == 143 ? offset : 0;
 }
 
-static __always_inline bool is_ipv4_control(struct __sk_buff* skb, __u32 offset) {
+static __always_inline __u32 ipv4_control(struct __sk_buff* skb, __u32 offset) {
   struct iphdr ip;
-  if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)) < 0) return false;
+  if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)) < 0) return 0;
   const bool fragment = (ip.frag_off & bpf_htons(0x3fff)) != 0;
-  if (ip.version != 4 || ip.ihl < 5 || ip.protocol != IPPROTO_UDP || fragment) return false;
+  if (ip.version != 4 || ip.ihl < 5 || fragment) return 0;
   const __u32 header = ip.ihl * 4;
   const __u32 total = bpf_ntohs(ip.tot_len);
-  return is_udp_to(skb, offset + header, total < header ? skb->len : offset + total, 67, 68);
+  const __u32 end = total < header ? skb->len : offset + total;
+  offset += header;
+  if (ip.protocol == IPPROTO_UDP) return udp_control(skb, offset, end, 67, 68);
+  if (ip.protocol != IPPROTO_IGMP && ip.protocol != VRRP) return 0;
+  return offset <= skb->len ? offset : 0;
 }
 
 // Length in bytes of an IPv6 extension header that can be skipped, or 0.
@@ -105,9 +155,9 @@ static __always_inline __u32 extension_length(__u8 type, __u8 length) {
   }
 }
 
-static __always_inline bool is_ipv6_control(struct __sk_buff* skb, __u32 offset) {
+static __always_inline __u32 ipv6_control(struct __sk_buff* skb, __u32 offset) {
   struct ipv6hdr ip;
-  if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)) < 0 || ip.version != 6) return false;
+  if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)) < 0 || ip.version != 6) return 0;
   __u8 next = ip.nexthdr;
   offset += sizeof(ip);
   const __u32 payload = bpf_ntohs(ip.payload_len);
@@ -119,15 +169,55 @@ static __always_inline bool is_ipv6_control(struct __sk_buff* skb, __u32 offset)
       struct ipv6_opt_hdr common;
       __be16 fragment;
     } extension;
-    if (bpf_skb_load_bytes(skb, offset, &extension, sizeof(extension)) < 0) return false;
+    if (bpf_skb_load_bytes(skb, offset, &extension, sizeof(extension)) < 0) return 0;
     const __u32 length = extension_length(next, extension.common.hdrlen);
-    if (offset + length > end) return false;
-    if (next == IPPROTO_FRAGMENT && (extension.fragment & bpf_htons(0xfff9)) != 0) return false;
+    if (offset + length > end) return 0;
+    if (next == IPPROTO_FRAGMENT && (extension.fragment & bpf_htons(0xfff9)) != 0) return 0;
     next = extension.common.nexthdr;
     offset += length;
   }
-  if (next == IPPROTO_UDP) return is_udp_to(skb, offset, end, 546, 547);
-  return next == IPPROTO_ICMPV6 && is_neighbour_discovery(skb, offset, end);
+  if (next == IPPROTO_UDP) return udp_control(skb, offset, end, 546, 547);
+  if (next == IPPROTO_ICMPV6) return icmpv6_control(skb, offset, end);
+  return next == VRRP ? offset : 0;
+}
+
+// The clock of a bound after it has paid for `amount`. A limit that was changed may have left it further ahead than the
+// burst is now.
+static __always_inline __u64 charged(__u64 clock, __u64 now, __u64 amount, __u64 per_second, __u64 burst_ns) {
+  if (clock < now) clock = now;
+  if (clock > now + burst_ns) clock = now + burst_ns;
+  return per_second == 0 ? clock : clock + amount * NANOSECONDS / per_second;
+}
+
+// Charges both bounds, or neither and returns false.
+static __always_inline bool is_within_control_limit(__u64 packets, __u64 bytes) {
+  const __u64 packets_per_second = *(volatile __u64*)&control_packets.per_second;
+  const __u64 packets_burst = *(volatile __u64*)&control_packets.burst_ns;
+  const __u64 bits_per_second = *(volatile __u64*)&control_bits.per_second;
+  const __u64 bits_burst = *(volatile __u64*)&control_bits.burst_ns;
+  if (packets_per_second == 0 && bits_per_second == 0) return true;
+  const __u32 key = 0;
+  struct control_clocks* clocks = bpf_map_lookup_elem(&control_clocks, &key);
+  if (clocks == NULL) return false;
+  const __u64 now = bpf_ktime_get_ns();
+  bpf_spin_lock(&clocks->lock);
+  const __u64 after_packets = charged(clocks->packets, now, packets, packets_per_second, packets_burst);
+  const __u64 after_bits = charged(clocks->bits, now, bytes * 8, bits_per_second, bits_burst);
+  const bool within = after_packets <= now + packets_burst && after_bits <= now + bits_burst;
+  if (within) {
+    clocks->packets = after_packets;
+    clocks->bits = after_bits;
+  }
+  bpf_spin_unlock(&clocks->lock);
+  return within;
+}
+
+static __always_inline bool goes_on_as_control(struct __sk_buff* skb, __u32 headers) {
+  const __u64 packets = packets_in(skb);
+  const __u64 bytes = skb->len + (packets - 1) * headers;
+  if (!is_within_control_limit(packets, bytes)) return false;
+  count(&control_traffic, packets, bytes);
+  return true;
 }
 
 // Only IPv4 and IPv6, also behind VLAN tags, and of these not what keeps the host reachable.
@@ -144,9 +234,33 @@ static __always_inline bool is_to_be_diverted(struct __sk_buff* skb) {
     ether_type = tag.encapsulated;
     offset += sizeof(tag);
   }
-  if (ether_type == bpf_htons(ETH_P_IP)) return divert_control || !is_ipv4_control(skb, offset);
-  if (ether_type == bpf_htons(ETH_P_IPV6)) return divert_control || !is_ipv6_control(skb, offset);
+  if (ether_type != bpf_htons(ETH_P_IP) && ether_type != bpf_htons(ETH_P_IPV6)) return false;
+  if (divert_control) return true;
+  const __u32 headers =
+      ether_type == bpf_htons(ETH_P_IP) ? ipv4_control(skb, offset) : ipv6_control(skb, offset);
+  return headers == 0 || !goes_on_as_control(skb, headers);
+}
+
+// User space gives back the bytes of a packet, not what the kernel notes beside them. Without its tunnel metadata a
+// packet finds no way into the tunnel, and one that IPsec has decrypted is refused as one that came in the clear.
+static __always_inline bool cannot_be_taken_out(struct __sk_buff* skb) {
+  if (minds_tunnel_metadata) {
+    // Of a length that every kernel knows. Metadata of IPv6 is another error than none.
+    struct bpf_tunnel_key key;
+    const __u32 length = offsetof(struct bpf_tunnel_key, tunnel_label);
+    if (bpf_skb_get_tunnel_key(skb, &key, length, 0) != -EINVAL) return true;
+  }
+  if (minds_decryption) {
+    struct bpf_xfrm_state state;
+    if (bpf_skb_get_xfrm_state(skb, 0, &state, sizeof(state), 0) == 0) return true;
+  }
   return false;
+}
+
+static __always_inline void count_unshapable(struct __sk_buff* skb) {
+  // On egress the kernel has worked out what a super-packet comes to on the wire.
+  const __u32 length = skb->len, wire_length = skb->wire_len;
+  count(&unshapable, packets_in(skb), wire_length > length ? wire_length : length);
 }
 
 // True when nobody has read diverted packets for too long. Otherwise notes that one more is going to be
@@ -169,12 +283,27 @@ int divert(struct __sk_buff* skb) {
     return GO_ON;
   }
   if (!diverting || !is_to_be_diverted(skb)) return GO_ON;
+  if (cannot_be_taken_out(skb)) {
+    count_unshapable(skb);
+    return GO_ON;
+  }
   if (reader_is_dead()) {
     __sync_fetch_and_add(&passed_unshaped, 1);
     return GO_ON;
   }
   __sync_fetch_and_add(&diverted_packets, 1);
+  skb->mark = own_mark;
   return bpf_redirect(divert_device, 0);
+}
+
+static __always_inline int drop_foreign(struct __sk_buff* skb) {
+  count(&foreign, 1, skb->len);
+  return TC_ACT_SHOT;
+}
+
+SEC("tc")
+int refuse_foreign(struct __sk_buff* skb) {
+  return skb->mark == own_mark ? GO_ON : drop_foreign(skb);
 }
 
 SEC("tc")
@@ -182,10 +311,11 @@ int drop_captured(struct __sk_buff* skb) {
   return TC_ACT_SHOT;
 }
 
-// While nothing is diverted nobody takes the mark off again, so none is put on.
+// While nothing is diverted nobody takes the mark off again, so none is left on.
 SEC("tc")
 int return_shaped(struct __sk_buff* skb) {
-  skb->mark = *(volatile __u32*)&diverting ? own_mark : 0;
+  if (skb->mark != own_mark) return drop_foreign(skb);
+  if (!*(volatile __u32*)&diverting) skb->mark = 0;
   return bpf_redirect(return_device, return_flags);
 }
 

@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "linux/divert_memory.h"
+
 #include "divert.skel.h"
 
 namespace headgate {
@@ -40,6 +42,23 @@ std::atomic_ref<Value> shared(Value& value) {
   return std::atomic_ref<Value>(value);
 }
 
+// A kernel without IPsec refuses a program that asks for it.
+bool kernel_has_ipsec() {
+  static const bool has =
+      libbpf_probe_bpf_helper(BPF_PROG_TYPE_SCHED_CLS, BPF_FUNC_skb_get_xfrm_state, nullptr) != 0;
+  return has;
+}
+
+void set_bound(divert_bound& bound, const ControlLimit::Bound& to) {
+  shared(bound.per_second).store(to.per_second, std::memory_order_relaxed);
+  shared(bound.burst_ns).store(static_cast<std::uint64_t>(to.burst.count()), std::memory_order_relaxed);
+}
+
+Count count_of(divert_count& count) {
+  return {.packets = shared(count.packets).load(std::memory_order_relaxed),
+          .bytes = shared(count.bytes).load(std::memory_order_relaxed)};
+}
+
 }  // namespace
 
 DivertProgram::DivertProgram(const DivertProgramOptions& options) : skeleton_(nullptr) {
@@ -52,6 +71,8 @@ DivertProgram::DivertProgram(const DivertProgramOptions& options) : skeleton_(nu
   skeleton_->rodata->return_device = static_cast<std::uint32_t>(options.return_device);
   skeleton_->rodata->return_flags = options.return_to_ingress ? BPF_F_INGRESS : 0;
   skeleton_->rodata->wire_device = static_cast<std::uint32_t>(options.wire_device);
+  skeleton_->rodata->minds_tunnel_metadata = options.minds_tunnel_metadata;
+  skeleton_->rodata->minds_decryption = options.minds_decryption && kernel_has_ipsec();
   if (const int result = divert_bpf::load(skeleton_); result < 0) {
     divert_bpf::destroy(skeleton_);
     fail(-result);
@@ -64,6 +85,10 @@ DivertProgram::~DivertProgram() {
 
 int DivertProgram::divert() const {
   return bpf_program__fd(skeleton_->progs.divert);
+}
+
+int DivertProgram::refuse_foreign() const {
+  return bpf_program__fd(skeleton_->progs.refuse_foreign);
 }
 
 int DivertProgram::drop_captured() const {
@@ -84,6 +109,17 @@ void DivertProgram::set_diverting(bool on) {
 
 void DivertProgram::set_divert_control(bool on) {
   shared(skeleton_->bss->divert_control).store(on ? 1 : 0);
+}
+
+void DivertProgram::set_control_limit(const ControlLimit& limit) {
+  set_bound(skeleton_->bss->control_packets, limit.packets());
+  set_bound(skeleton_->bss->control_bits, limit.bits());
+}
+
+HookCounts DivertProgram::counts() const {
+  return {.unshapable = count_of(skeleton_->bss->unshapable),
+          .control_traffic = count_of(skeleton_->bss->control_traffic),
+          .foreign = count_of(skeleton_->bss->foreign)};
 }
 
 void DivertProgram::reset(Instant now) {

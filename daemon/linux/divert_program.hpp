@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/control_limit.hpp"
 #include "headgate/clock.hpp"
+#include "headgate/statistics.hpp"
 
 struct divert_bpf;
 
@@ -19,6 +21,10 @@ struct DivertProgramOptions {
   int return_device = 0;
   bool return_to_ingress = false;  // false: to the egress of return_device
   int wire_device = 0;             // 0: no wire
+
+  // Packets with what user space cannot give back to them go on.
+  bool minds_tunnel_metadata = false;
+  bool minds_decryption = false;
 };
 
 class DivertProgram {
@@ -30,14 +36,17 @@ class DivertProgram {
   DivertProgram& operator=(const DivertProgram&) = delete;
 
   // Program descriptors, and the hooks they are for.
-  int divert() const;         // egress or ingress of the interface
-  int drop_captured() const;  // ingress of the peer
-  int return_shaped() const;  // ingress of the divert device
-  int wire() const;           // ingress of the interface
+  int divert() const;          // egress or ingress of the interface
+  int refuse_foreign() const;  // egress of the divert device
+  int drop_captured() const;   // ingress of the peer
+  int return_shaped() const;   // ingress of the divert device
+  int wire() const;            // ingress of the interface
 
   // False makes the divert program let every packet go on, from the next one on. Initially false.
   void set_diverting(bool on);
   void set_divert_control(bool on);
+  // Of control traffic that is not diverted. From the next packet on; what has passed already stays charged.
+  void set_control_limit(const ControlLimit& limit);
 
   // The dead-man switch. reset(): one thread at a time, the rest any thread.
   void reset(Instant now);
@@ -48,6 +57,8 @@ class DivertProgram {
   std::uint64_t openings() const;          // how often packets passed unshaped until a reset()
   Duration open_time() const;              // and for how long in all
   std::uint64_t diverted() const;          // packets, a super-packet counting once
+
+  HookCounts counts() const;
 
  private:
   void note_opening(Duration unread);

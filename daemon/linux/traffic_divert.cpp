@@ -23,6 +23,7 @@ namespace {
 
 constexpr char kDropName[] = "headgate-drop";
 constexpr char kReturnName[] = "headgate-return";
+constexpr char kRefuseName[] = "headgate-refuse";
 
 constexpr unsigned kVlanTagBytes = 4;
 constexpr unsigned kLargestMtu = 65'535;  // of a veth device
@@ -74,13 +75,21 @@ unsigned divert_mtu(const Link& interface) {
   return std::min(interface.mtu + 2 * kVlanTagBytes, kLargestMtu);
 }
 
+// Whether tunnel metadata beside a packet matters there: what arrives may have it for whoever comes next, and a tunnel
+// device reads it of what it sends. A network card and a veth device send without looking at it.
+bool minds_tunnel_metadata(const Link& interface, Direction direction) {
+  return direction == Direction::ingress || (!interface.kind.empty() && interface.kind != "veth");
+}
+
 DivertProgramOptions program_options(const DivertOptions& options, const Link& interface,
                                      const std::optional<Link>& forward_to, const DivertDevice& device) {
   return {.own_mark = options.mark,
           .divert_device = device.device().index,
           .return_device = forward_to ? forward_to->index : interface.index,
           .return_to_ingress = options.direction == Direction::ingress && !forward_to,
-          .wire_device = forward_to ? forward_to->index : 0};
+          .wire_device = forward_to ? forward_to->index : 0,
+          .minds_tunnel_metadata = minds_tunnel_metadata(interface, options.direction),
+          .minds_decryption = options.direction == Direction::ingress};
 }
 
 TrafficHook hook_of(Direction direction) {
@@ -122,8 +131,11 @@ struct TrafficDivert::State {
         method(choose_method(options.method, program.divert())),
         drop(netlink, method, device.peer().index, TrafficHook::ingress, kDropName, program.drop_captured()),
         give_back(netlink, method, device.device().index, TrafficHook::ingress, kReturnName,
-                  program.return_shaped()) {
+                  program.return_shaped()),
+        refuse(netlink, method, device.device().index, TrafficHook::egress, kRefuseName,
+               program.refuse_foreign()) {
     program.set_divert_control(options.divert_control);
+    program.set_control_limit(ControlLimit(options.control_limit));
     if (method == DivertMethod::clsact) clsact.emplace(netlink, interface.index);
     if (forward_to) wire.emplace(netlink, interface, *forward_to, program.wire());
   }
@@ -139,6 +151,7 @@ struct TrafficDivert::State {
   DivertMethod method;
   BpfAttachment drop;
   BpfAttachment give_back;
+  BpfAttachment refuse;
   std::optional<ClsactHold> clsact;
   std::optional<Wire> wire;
   std::optional<BpfAttachment> divert;
@@ -178,7 +191,8 @@ bool TrafficDivert::attached() const {
 }
 bool TrafficDivert::in_place() const {
   return state_->divert && state_->divert->in_place() && state_->drop.in_place() &&
-         state_->give_back.in_place() && (!state_->wire || state_->wire->in_place());
+         state_->give_back.in_place() && state_->refuse.in_place() &&
+         (!state_->wire || state_->wire->in_place());
 }
 void TrafficDivert::keep_wire() {
   if (state_->wire) state_->wire->keep(true);
@@ -218,6 +232,12 @@ const std::vector<std::string>& TrafficDivert::swept() const {
 
 void TrafficDivert::set_divert_control(bool on) {
   state_->program.set_divert_control(on);
+}
+void TrafficDivert::set_control_limit(const Rate& limit) {
+  state_->program.set_control_limit(ControlLimit(limit));
+}
+HookCounts TrafficDivert::counts() const {
+  return state_->program.counts();
 }
 void TrafficDivert::reset(Instant now) {
   state_->program.reset(now);

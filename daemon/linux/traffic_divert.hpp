@@ -9,7 +9,9 @@
 // The wire of an inline divert is laid by construction, taken over if there is one, and lasts until the divert's
 // destruction after an attach(), unless it is to be kept: it survives the death of this process.
 //
-// Main thread, except reset(), unread_for() and has_let_pass() (the shape's workers) and unshaped() (any).
+// What others send on the two ends is dropped and counted, neither captured nor given back.
+//
+// Main thread, except reset(), unread_for() and has_let_pass() (the shape's workers), unshaped() and counts() (any).
 #pragma once
 
 #include <cstdint>
@@ -29,6 +31,7 @@ struct DivertOptions {
   DivertMethod method = DivertMethod::automatic;
   std::uint32_t mark = 0;
   bool divert_control = false;  // some class has control = true
+  Rate control_limit = kDefaultControlLimit;
 
   // Inline, with direction ingress: where shaped packets leave, and everything that is not diverted, by a wire in the
   // kernel. Empty: not inline.
@@ -65,6 +68,7 @@ class TrafficDivert : public DeadManSwitch {
   const std::vector<std::string>& swept() const;  // leftovers that construction removed, one sentence each
 
   void set_divert_control(bool on);  // at a reload
+  void set_control_limit(const Rate& limit);
   void reset(Instant now) override;  // the dead-man switch: packets are being read
   // A packet that was diverted but lost before the ring leaves this running with nothing to read: Port::look_at_switch()
   // resets it then.
@@ -72,6 +76,7 @@ class TrafficDivert : public DeadManSwitch {
   bool has_let_pass() const override;
 
   UnshapedStatistics unshaped() const;  // what the switch let pass, up to the last reset()
+  HookCounts counts() const;            // since construction
   unsigned device_mtu() const;          // of both ends, at construction
   std::uint64_t packets() const;        // that came to hgN; cut by the kernel to the MTU where they are to be
 

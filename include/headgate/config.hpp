@@ -28,7 +28,7 @@ enum class CaptureMethod : std::uint8_t { ring, pcap };
 // most of a core while packets wait (linux/timer_waiter.hpp).
 enum class Precision : std::uint8_t { normal, high };
 
-// At least one of the two is set unless the class is a bypass. Both: a packet leaves when both allow it.
+// Of a class at least one of the two is set unless it is a bypass. Both: a packet leaves when both allow it.
 struct Rate {
   std::optional<PacketRate> packets;
   std::optional<BitRate> bits;
@@ -71,6 +71,9 @@ struct ClassConfig {
   bool operator==(const ClassConfig&) const = default;
 };
 
+// What control traffic a shape lets go on unshaped, together. Neither set: all.
+inline constexpr Rate kDefaultControlLimit{PacketRate{1000}, BitRate{1'000'000}};
+
 struct ShapeConfig {
   std::string interface;
   Direction direction = Direction::egress;  // with forward_to: ingress
@@ -80,6 +83,8 @@ struct ShapeConfig {
   CaptureMethod capture = CaptureMethod::ring;
   Precision precision = Precision::normal;
   std::uint32_t workers = 1;  // threads that serve it: up to kMaxWorkers
+
+  Rate control_limit = kDefaultControlLimit;  // beyond it control traffic is taken as any other
 
   // Link-layer accounting, in bytes, as in tc-stab(8): a packet costs max(frame + overhead, mpu, 1) where bytes are
   // counted. Of a super-packet, each of the packets it holds does.

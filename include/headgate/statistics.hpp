@@ -99,6 +99,20 @@ struct UnshapedStatistics {
   Duration open{};          // and for how long in all
 };
 
+// What the programs in the kernel decided themselves, super-packets as the packets they hold; in no other count.
+struct HookCounts {
+  Count unshapable;       // went on, for it cannot be taken out: tunnel metadata, decrypted by IPsec
+  Count control_traffic;  // went on within its limit
+  Count foreign;          // dropped on the divert device, for somebody else sent it there
+
+  HookCounts& operator+=(const HookCounts& other) {
+    unshapable += other.unshapable;
+    control_traffic += other.control_traffic;
+    foreign += other.foreign;
+    return *this;
+  }
+};
+
 // The whole of one shape, as shown.
 struct ShapeStatistics {
   std::string interface;
@@ -110,6 +124,7 @@ struct ShapeStatistics {
   std::uint64_t lost_ring = 0;    // packets the kernel could not put in our full capture ring
   std::uint64_t lost_device = 0;  // packets that the divert device dropped before the ring
   UnshapedStatistics unshaped;
+  HookCounts hooks;
   ShapeConfig config;  // what is in force
 };
 

@@ -69,26 +69,15 @@ TEST(CommandLine, DescribesAShapeWithDefaults) {
 }
 
 TEST(CommandLine, DescribesAShapeInFull) {
-  const CommandLine line = accepted({"--interface",    "eth0",
-                                     "--direction",    "ingress",
-                                     "--segmentation", "whole",
-                                     "--capture",      "ring",
-                                     "--precision",    "high",
-                                     "--overhead",     "-14",
-                                     "--workers",      "3",
-                                     "--mpu",          "64",
-                                     "--match",        "udp port 53",
-                                     "--key",          "vlan",
-                                     "--key",          "dst/24,64",
-                                     "--rate",         "1000pps",
-                                     "--rate",         "20mbit",
-                                     "--burst",        "10p",
-                                     "--burst",        "15kb",
-                                     "--queue",        "50ms",
-                                     "--queue",        "64kb",
-                                     "--divert",       "tcx",
-                                     "--control",      "/run/test.sock",
-                                     "--check"});
+  const CommandLine line = accepted(
+      {"--interface",     "eth0",      "--direction", "ingress",     "--segmentation",  "whole",
+       "--capture",       "ring",      "--precision", "high",        "--overhead",      "-14",
+       "--workers",       "3",         "--mpu",       "64",          "--control-limit", "500pps",
+       "--control-limit", "2mbit",     "--match",     "udp port 53", "--key",           "vlan",
+       "--key",           "dst/24,64", "--rate",      "1000pps",     "--rate",          "20mbit",
+       "--burst",         "10p",       "--burst",     "15kb",        "--queue",         "50ms",
+       "--queue",         "64kb",      "--divert",    "tcx",         "--control",       "/run/test.sock",
+       "--check"});
   EXPECT_EQ(line.action, Action::check);
   ASSERT_TRUE(line.config.has_value());
   ClassConfig expected;
@@ -99,15 +88,17 @@ TEST(CommandLine, DescribesAShapeInFull) {
   expected.rate = {PacketRate{1000}, BitRate{20'000'000}};
   expected.burst = {10, DataSize{15 * 1024}};
   expected.queue = {std::nullopt, DataSize{64 * 1024}, std::chrono::milliseconds(50)};
-  EXPECT_EQ(line.config->shapes, (std::vector{ShapeConfig{.interface = "eth0",
-                                                          .direction = Direction::ingress,
-                                                          .segmentation = Segmentation::whole,
-                                                          .capture = CaptureMethod::ring,
-                                                          .precision = Precision::high,
-                                                          .workers = 3,
-                                                          .overhead = -14,
-                                                          .mpu = 64,
-                                                          .classes = {expected}}}));
+  EXPECT_EQ(line.config->shapes,
+            (std::vector{ShapeConfig{.interface = "eth0",
+                                     .direction = Direction::ingress,
+                                     .segmentation = Segmentation::whole,
+                                     .capture = CaptureMethod::ring,
+                                     .precision = Precision::high,
+                                     .workers = 3,
+                                     .control_limit = {PacketRate{500}, BitRate{2'000'000}},
+                                     .overhead = -14,
+                                     .mpu = 64,
+                                     .classes = {expected}}}));
   EXPECT_EQ(line.config->daemon.divert, DivertMethod::tcx);
   EXPECT_EQ(line.config->daemon.control, "/run/test.sock");
 }
@@ -147,10 +138,10 @@ TEST(CommandLine, WarnsOfBytesPerSecond) {
 TEST(CommandLineHelp, NamesEveryOptionAndFitsATerminal) {
   const std::string help = command_line_help();
   for (const auto* option :
-       {"--config",    "--check",     "--cleanup",   "--control",    "--divert",       "--version",
-        "--help",      "--interface", "--direction", "--forward-to", "--segmentation", "--capture",
-        "--precision", "--workers",   "--overhead",  "--mpu",        "--match",        "--key",
-        "--rate",      "--burst",     "--queue"}) {
+       {"--config",    "--check",     "--cleanup",   "--control",      "--divert",       "--version",
+        "--help",      "--interface", "--direction", "--forward-to",   "--segmentation", "--capture",
+        "--precision", "--workers",   "--overhead",  "--mpu",          "--match",        "--key",
+        "--rate",      "--burst",     "--queue",     "--control-limit"}) {
     EXPECT_THAT(help, testing::HasSubstr(option));
   }
   for (std::size_t begin = 0; begin < help.size();) {

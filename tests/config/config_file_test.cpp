@@ -89,6 +89,7 @@ precision = "high"
 workers = 64
 overhead = -4
 mpu = 64
+control_limit = ["500pps", "2mbit"]
 
   [[shape.class]]
   name = "dns"
@@ -110,6 +111,7 @@ direction = "ingress"
 segmentation = "precise"
 capture = "pcap"
 precision = "normal"
+control_limit = "none"
 class = [{ name = "all", rate = "1pps", bypass = false }]
 )");
   EXPECT_EQ(config.daemon, (DaemonConfig{DivertMethod::clsact, 0x10, DataSize{128U << 20}, 1000,
@@ -123,6 +125,7 @@ class = [{ name = "all", rate = "1pps", bypass = false }]
   EXPECT_EQ(config.shapes[0].workers, 64U);
   EXPECT_EQ(config.shapes[0].overhead, -4);
   EXPECT_EQ(config.shapes[0].mpu, 64U);
+  EXPECT_EQ(config.shapes[0].control_limit, (Rate{PacketRate{500}, BitRate{2'000'000}}));
   ASSERT_EQ(config.shapes[0].classes.size(), 2U);
   ClassConfig dns;
   dns.name = "dns";
@@ -145,6 +148,7 @@ class = [{ name = "all", rate = "1pps", bypass = false }]
   EXPECT_EQ(config.shapes[1].capture, CaptureMethod::pcap);
   EXPECT_EQ(config.shapes[1].precision, Precision::normal);
   EXPECT_EQ(config.shapes[1].workers, 1U);
+  EXPECT_EQ(config.shapes[1].control_limit, Rate{});
   EXPECT_EQ(config.shapes[1].classes.at(0).name, "all");
 }
 
@@ -174,6 +178,19 @@ TEST(ConfigFile, TakesTheBoundsThemselves) {
   EXPECT_EQ(config.daemon.mark, 0xffffffffU);
   accepted("shape = [{ interface = \"fifteen_letters\", class = [{ name = \"" + std::string(64, 'n') +
            "\", rate = \"1pps\" }] }]\n");
+}
+
+TEST(ConfigFile, LimitsControlTrafficByBothRatesUnlessOneIsGiven) {
+  const auto limit_of = [](const std::string& key) {
+    return accepted("[[shape]]\ninterface = \"eth0\"\n" + key +
+                    "\nclass = [{ name = \"a\", rate = \"1pps\" }]\n")
+        .shapes.at(0)
+        .control_limit;
+  };
+  EXPECT_EQ(limit_of(""), (Rate{PacketRate{1000}, BitRate{1'000'000}}));
+  EXPECT_EQ(limit_of("control_limit = \"500pps\""), (Rate{PacketRate{500}, std::nullopt}));
+  EXPECT_EQ(limit_of("control_limit = [\"1mbit\"]"), (Rate{std::nullopt, BitRate{1'000'000}}));
+  EXPECT_EQ(limit_of("control_limit = [\"none\"]"), Rate{});
 }
 
 // A shape of one class, at 20mbit unless said otherwise.

@@ -33,6 +33,7 @@ precision = "high"
 workers = 2
 overhead = -14
 mpu = 64
+control_limit = ["1000pps", "1mbit"]
 
   [[shape.class]]
   name   = "dns"

@@ -48,6 +48,7 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
     "shapes": [{
       "interface": "eth0", "direction": "egress", "diverting": true, "state": "", "divert": "tcx",
       "forward_to": null, "segmentation": "precise", "capture": "ring", "precision": "normal", "workers": 1, "overhead": 0, "mpu": 0,
+      "control_limit": ["1000pps", "1mbit"],
       "received": {"packets": 61050, "bytes": 3669000},
       "sent": {"packets": 21050, "bytes": 1269000},
       "dropped": {"packets": 39900, "bytes": 2394000, "reasons": {
@@ -58,6 +59,9 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
       "queued": {"packets": 100, "bytes": 6000},
       "unmatched": {"packets": 1000, "bytes": 64000},
       "unshaped": {"packets": 7, "bytes": null, "times": 2, "seconds": 1.5},
+      "unshapable": {"packets": 5, "bytes": 700},
+      "control_traffic": {"packets": 40, "bytes": 3200},
+      "foreign": {"packets": 2, "bytes": 180},
       "lost": {"ring": {"packets": 3, "bytes": null}, "device": {"packets": 0, "bytes": null}},
       "classes": [{
         "name": "dns", "match": "udp port 53", "bypass": true, "control": false,
@@ -98,6 +102,15 @@ TEST(ControlHandler, ShowsWhyAShapeIsOpen) {
   EXPECT_EQ(shape["divert"], "clsact");
   EXPECT_EQ(shape["classes"][1]["rate"].dump(), R"(["5000pps","20mbit"])");
   EXPECT_EQ(shape["classes"][1]["key"].dump(), R"(["5-tuple"])");
+}
+
+TEST(ControlHandler, ShowsTheControlLimitAsTheFileHasIt) {
+  FakeDaemon daemon;
+  daemon.status_now.shapes[0].config.control_limit = {};
+  daemon.status_now.shapes[1].config.control_limit = {PacketRate{500}, std::nullopt};
+  const Json shapes = ask(R"({"command":"show"})", daemon)["shapes"];
+  EXPECT_EQ(shapes[0]["control_limit"].dump(), R"(["none"])");
+  EXPECT_EQ(shapes[1]["control_limit"].dump(), R"(["500pps"])");
 }
 
 TEST(ControlHandler, CountsBeyond32And53Bits) {

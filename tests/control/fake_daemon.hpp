@@ -102,6 +102,7 @@ inline FakeDaemon::FakeDaemon() {
   eth0.config.classes = {dns, clients};
   eth0.lost_ring = 3;
   eth0.unshaped = {7, 2, 1500ms};
+  eth0.hooks = {.unshapable = {5, 700}, .control_traffic = {40, 3'200}, .foreign = {2, 180}};
   ClassStatistics dns_counts{"dns", 0, {50, 5'000}, {50, 5'000}, {}, {}, {}};
   ClassStatistics clients_counts{"clients",
                                  20,

@@ -193,15 +193,34 @@ TEST(Classifier, MatchesOnlyIpv4AndIpv6) {
   EXPECT_EQ(classified(classifier, kV6.build()).class_index, 0);
 }
 
-TEST(Classifier, GivesControlTrafficOnlyToAClassThatWantsIt) {
-  ClassConfig wants_control = named("control");
-  wants_control.control = true;
-  const Classifier classifier({named("all"), wants_control}, matchers(nullptr), 1);
-  const Frame solicitation = PacketBuilder().ipv6("fe80::1", "fe80::2").icmpv6(135).payload(16).build();
-  EXPECT_EQ(classified(classifier, solicitation).class_index, 1);
+const Frame kSolicitation = PacketBuilder().ipv6("fe80::1", "fe80::2").icmpv6(135).payload(16).build();
+
+ClassConfig with_control(std::string name) {
+  ClassConfig config = named(std::move(name));
+  config.control = true;
+  return config;
+}
+
+TEST(Classifier, GivesControlTrafficToAClassThatWantsItBeforeAnyOther) {
+  const Classifier classifier({named("all"), with_control("control")}, matchers(nullptr), 1);
+  EXPECT_EQ(classified(classifier, kSolicitation).class_index, 1);
   EXPECT_EQ(classified(classifier, kV6.build()).class_index, 0);
-  const Classifier without({named("all"), named("rest")}, matchers(nullptr), 1);
-  EXPECT_EQ(classified(without, solicitation).class_index, kUnmatched);
+}
+
+TEST(Classifier, TakesControlTrafficAsAnyOtherWhereNoClassWantsIt) {
+  // The kernel lets it go on within its limit; what comes is beyond it.
+  const Classifier classifier({named("long"), named("rest")}, matchers(longer_than(1000)), 1);
+  EXPECT_EQ(classified(classifier, kSolicitation).class_index, 1);
+}
+
+TEST(Classifier, LeavesControlTrafficThatNoClassWantsUnmatchedWithinItsLimit) {
+  const Classifier classifier({named("all"), with_control("long")}, matchers(nullptr, longer_than(1000)), 1,
+                              {PacketRate{10}, std::nullopt});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(classified(classifier, kSolicitation).class_index, kUnmatched) << i;
+  EXPECT_EQ(classified(classifier, kSolicitation).class_index, 0);
+  const Classifier unlimited({named("all"), with_control("long")}, matchers(nullptr, longer_than(1000)), 1,
+                             Rate{});
+  for (int i = 0; i < 10'000; ++i) ASSERT_EQ(classified(unlimited, kSolicitation).class_index, kUnmatched);
 }
 
 TEST(Classifier, ShowsMatchersTheFrameWithoutTheTagsInsideIt) {

@@ -135,13 +135,18 @@ TEST(HeaderParser, ReadsPastALengthOfZeroAsInSuperPackets) {
 TEST(HeaderParser, KnowsControlTraffic) {
   for (int type = 128; type < 144; ++type) {
     const ParsedHeaders headers = parse_headers(from_v6().icmpv6(static_cast<std::uint8_t>(type)).build());
-    EXPECT_EQ(headers.control, type >= 133 && type <= 137) << type;
+    EXPECT_EQ(headers.control, (type >= 130 && type <= 137) || type == 143) << type;
   }
   EXPECT_TRUE(parse_headers(from_v6().hop_by_hop_options().icmpv6(135).build()).control);
   EXPECT_TRUE(parse_headers(from_v4().udp(68, 67).build()).control);
   EXPECT_TRUE(parse_headers(from_v4().udp(67, 68).build()).control);
   EXPECT_TRUE(parse_headers(from_v6().udp(546, 547).build()).control);
   EXPECT_TRUE(parse_headers(from_v6().udp(547, 546).build()).control);
+  EXPECT_TRUE(parse_headers(from_v6().hop_by_hop_options().icmpv6(143).build()).control);
+  EXPECT_TRUE(parse_headers(from_v4().protocol(2).payload(8).build()).control);
+  EXPECT_TRUE(parse_headers(from_v4().ipv4_options(1).protocol(2).payload(8).build()).control);
+  for (PacketBuilder builder : {from_v4(), from_v6()})
+    EXPECT_TRUE(parse_headers(builder.protocol(112).payload(8).build()).control);
 }
 
 TEST(HeaderParser, TakesNothingElseForControlTraffic) {
@@ -151,6 +156,9 @@ TEST(HeaderParser, TakesNothingElseForControlTraffic) {
   EXPECT_FALSE(parse_headers(from_v4().tcp(68, 67).build()).control);
   EXPECT_FALSE(parse_headers(from_v4().icmp_echo().build()).control);
   EXPECT_FALSE(parse_headers(from_v4().protocol(58).payload({135, 0, 0, 0}).build()).control);
+  EXPECT_FALSE(parse_headers(from_v6().protocol(2).payload(8).build()).control);
+  EXPECT_FALSE(parse_headers(from_v4().protocol(112).payload(80).fragment(0, true).build()).control);
+  EXPECT_FALSE(parse_headers(from_v4().protocol(2).payload(80).fragment(80, false).build()).control);
 }
 
 TEST(HeaderParser, ReportsTagsInsideTheFrameAndTheStrippedOneBeforeThem) {

@@ -30,6 +30,9 @@ eth0 egress  diverting by tcx
   total               -      -     61.0k  21.1k    39.9k     100        -        -       -
     lost before headgate received them: 3 packets in the capture ring, 0 at the divert device
     passed unshaped by the dead-man switch: 7 packets in 1.50 s, open 2 times
+    control traffic, never shaped: 40 packets
+    passed unshaped, with tunnel metadata or decrypted by IPsec: 5 packets
+    dropped, for another program sent them on the divert device: 2 packets
 
 eth1 ingress  not diverting, traffic is not shaped: the interface is down
   CLASS                  RATE  FLOWS  RECEIVED  SENT  DROPPED  QUEUED  P50  P99  MAX
@@ -50,9 +53,10 @@ TEST(ShowScreen, SaysWhatIsNotAsByDefault) {
   config.workers = 2;
   config.overhead = -14;
   config.mpu = 64;
+  config.control_limit = {PacketRate{500}, std::nullopt};
   EXPECT_NE(show_screen(show(daemon), {}, {}, {})
                 .find("eth0 to eth1  diverting by tcx, super-packets whole, captured by pcap, precision "
-                      "high, 2 workers, overhead -14 bytes, mpu 64 bytes\n"),
+                      "high, 2 workers, overhead -14 bytes, mpu 64 bytes, control limit 500pps\n"),
             std::string::npos);
 }
 
@@ -71,6 +75,9 @@ eth0 egress  diverting by tcx
   total               -      -   3.67 MB  1.27 MB  2.39 MB  6000 B        -        -       -
     lost before headgate received them: 3 packets in the capture ring, 0 at the divert device
     passed unshaped by the dead-man switch: 7 packets in 1.50 s, open 2 times
+    control traffic, never shaped: 3200 B
+    passed unshaped, with tunnel metadata or decrypted by IPsec: 700 B
+    dropped, for another program sent them on the divert device: 180 B
 )");
 }
 
@@ -81,6 +88,7 @@ TEST(ShowScreen, ShowsRatesBetweenTwoLooks) {
   ShapeStatistics& eth0 = daemon.status_now.shapes[0];
   eth0.lost_ring = 0;
   eth0.unshaped = {};
+  eth0.hooks = {};
   for (Count* count : {&eth0.shaper.classes[1].received, &eth0.shaper.classes[1].sent, &eth0.shaper.received,
                        &eth0.shaper.sent}) {
     *count += Count{2'000, 120'000};

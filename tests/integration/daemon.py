@@ -138,6 +138,12 @@ class Headgate:
     def log(self):
         return self.log_path.read_text() if self.log_path.exists() else ""
 
+    def wait_for_log(self, wanted, patience=5):
+        deadline = time.monotonic() + patience
+        while wanted not in self.log():
+            assert time.monotonic() < deadline, f"no {wanted!r} within {patience} s:\n{self.log()}"
+            time.sleep(0.05)
+
     # Questions
 
     def control(self, *arguments, check=True):

@@ -7,10 +7,10 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/header_parser.hpp"
-#include "headgate/clock.hpp"
 #include "linux/divert_fixture.hpp"
 #include "linux/divert_program.hpp"
 #include "support/packet_builder.hpp"
@@ -30,7 +30,7 @@ Frame icmpv6_frame(std::uint8_t type, bool hop_by_hop) {
 
 std::map<std::string, Frame> control_frames() {
   std::map<std::string, Frame> frames;
-  for (const int type : {133, 134, 135, 136, 137}) {
+  for (const int type : {130, 131, 132, 133, 134, 135, 136, 137, 143}) {
     frames["ICMPv6 " + std::to_string(type)] = icmpv6_frame(static_cast<std::uint8_t>(type), false);
     frames["ICMPv6 behind options " + std::to_string(type)] =
         icmpv6_frame(static_cast<std::uint8_t>(type), true);
@@ -41,6 +41,9 @@ std::map<std::string, Frame> control_frames() {
   for (const std::uint16_t port : {546, 547})
     frames["DHCPv6 " + std::to_string(port)] =
         PacketBuilder().ipv6(kNear6, kFar6).udp(546, port).payload(64).build();
+  frames["IGMP"] = PacketBuilder().ipv4(kNear4, "224.0.0.22").ipv4_options(1).protocol(2).payload(16).build();
+  frames["VRRP"] = PacketBuilder().ipv4(kNear4, "224.0.0.18").protocol(112).payload(20).build();
+  frames["VRRP of IPv6"] = PacketBuilder().ipv6(kNear6, "ff02::12").protocol(112).payload(20).build();
   frames["DHCP in a VLAN"] =
       PacketBuilder().vlan(5).ipv4("0.0.0.0", "255.255.255.255").udp(68, 67).payload(64).build();
   return frames;
@@ -72,6 +75,49 @@ TEST_P(ControlTrafficTest, ControlTrafficAndWhatIsNoIpIsNotDiverted) {
   EXPECT_EQ(capture.receive(kSoon), udp_frame());
 }
 
+TEST_P(ControlTrafficTest, ControlTrafficThatIsNotDivertedIsCountedAndWhatIsNoIpIsNot) {
+  RETURN_UNLESS_APPLICABLE();
+  lab().run("ip link set eth0 multicast off");  // no reports of the host's own in between
+  TrafficDivert divert(options());
+  divert.attach();
+  RawPort near("eth0");
+  const Count before = divert.counts().control_traffic;
+  Count sent;
+  for (const auto& [name, frame] : frames_without_ip()) near.send(frame);
+  for (const auto& [name, frame] : control_frames()) {
+    near.send(frame);
+    sent += {1, frame.size()};
+  }
+  Count counted = divert.counts().control_traffic;
+  counted -= before;
+  EXPECT_EQ(counted, sent);
+  EXPECT_EQ(divert.packets(), 0u);
+}
+
+TEST_P(ControlTrafficTest, ControlTrafficBeyondItsLimitIsDiverted) {
+  RETURN_UNLESS_APPLICABLE();
+  DivertOptions limited = options();
+  limited.control_limit = {PacketRate{1}, std::nullopt};  // a burst of ten, then one a second
+  TrafficDivert divert(limited);
+  Capture capture(divert);
+  divert.attach();
+  RawPort near("eth0");
+  const Frame frame = control_frames().at("IGMP");
+  for (int i = 0; i < 100; ++i) near.send(frame);
+  const std::uint64_t passed = divert.counts().control_traffic.packets;
+  EXPECT_GE(passed, 10u);
+  EXPECT_LE(passed, 12u);
+  for (std::uint64_t i = passed; i < 100; ++i) ASSERT_EQ(capture.receive(kSoon), frame) << i;
+
+  divert.set_control_limit({});
+  for (int i = 0; i < 100; ++i) near.send(frame);
+  EXPECT_EQ(divert.counts().control_traffic.packets, passed + 100) << "none is no limit";
+  divert.set_control_limit({std::nullopt, BitRate{1'000'000}});
+  const std::uint64_t before = divert.counts().control_traffic.packets;
+  for (int i = 0; i < 1000; ++i) near.send(frame);
+  EXPECT_LT(divert.counts().control_traffic.packets, before + 500) << "a limit in bits holds alone";
+}
+
 TEST_P(ControlTrafficTest, ControlTrafficIsDivertedWhereAClassTakesIt) {
   RETURN_UNLESS_APPLICABLE();
   DivertOptions with_control = options();
@@ -101,7 +147,8 @@ TEST_P(ControlTrafficTest, WhatOnlyResemblesControlTrafficIsDiverted) {
   RawPort near("eth0");
   const std::map<std::string, Frame> frames = {
       {"ICMPv6 echo", icmpv6_frame(128, false)},
-      {"multicast listener report", icmpv6_frame(143, true)},
+      {"ICMPv6 node information query", icmpv6_frame(139, true)},
+      {"number of IGMP in IPv6", PacketBuilder().ipv6(kNear6, kFar6).protocol(2).payload(16).build()},
       {"TCP to the port of DHCP", PacketBuilder().ipv4(kNear4, kFar4).tcp(4000, 67).payload(32).build()},
       {"from the port of DHCP", PacketBuilder().ipv4(kNear4, kFar4).udp(67, 4000).payload(32).build()},
       {"ICMP echo of IPv4", PacketBuilder().ipv4(kNear4, kFar4).icmp_echo().payload(32).build()},
@@ -125,10 +172,23 @@ class DivertProgramRun {
     program_.set_diverting(true);
   }
 
-  bool diverts(Frame frame) {
+  void set_control_limit(const Rate& limit) { program_.set_control_limit(ControlLimit(limit)); }
+  HookCounts counts() const { return program_.counts(); }
+
+  // As a super-packet of UDP, of so many pieces.
+  bool diverts_segments(const Frame& frame, std::uint32_t pieces, std::uint32_t piece) {
+    __sk_buff context{};
+    context.gso_segs = pieces;
+    context.gso_size = piece;
+    return diverts(frame, &context);
+  }
+
+  bool diverts(Frame frame, __sk_buff* context = nullptr) {
     program_.arm();  // nobody reads what is diverted
-    LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame.data(),
-                .data_size_in = static_cast<std::uint32_t>(frame.size()), .repeat = 1);
+    LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame.data(), .ctx_in = context,
+                .data_size_in = static_cast<std::uint32_t>(frame.size()),
+                .ctx_size_in = context == nullptr ? 0 : static_cast<std::uint32_t>(sizeof *context),
+                .repeat = 1);
     if (bpf_prog_test_run_opts(program_.divert(), &options) != 0)
       throw std::system_error(errno, std::system_category(), "run the divert program");
     const int verdict = static_cast<int>(options.retval);
@@ -180,9 +240,11 @@ std::vector<Frame> frames_near_control() {
   std::vector<Step> transports;
   for (const std::uint16_t port : {66, 67, 68, 69, 545, 546, 547, 548})
     transports.emplace_back([port](PacketBuilder& to) { to.udp(4000, port); });
-  for (const std::uint8_t type : {132, 133, 137, 138})
+  for (const std::uint8_t type : {129, 130, 132, 133, 137, 138, 142, 143, 144})
     transports.emplace_back([type](PacketBuilder& to) { to.icmpv6(type); });
   transports.emplace_back([](PacketBuilder& to) { to.tcp(4000, 67); });
+  for (const std::uint8_t number : {1, 2, 3, 111, 112, 113})
+    transports.emplace_back([number](PacketBuilder& to) { to.protocol(number); });
 
   std::vector<Frame> frames;
   for (const Step& tag : tags)
@@ -219,6 +281,33 @@ TEST(DivertProgramTest, TheKernelAndTheParserAgreeOnBrokenFrames) {
     if (random() % 4 == 0 && frame.size() > 54) frame.resize(54 + random() % (frame.size() - 54));
     ASSERT_EQ(kernel.diverts(frame), parser_diverts(frame)) << hex(frame);
   }
+}
+
+TEST(DivertProgramTest, ASuperPacketOfControlTrafficIsChargedAsThePacketsThatItHolds) {
+  constexpr std::uint32_t kPieces = 5, kPiece = 100;
+  constexpr std::uint32_t kHeaders = 14 + 20 + 8;
+  DivertProgramRun kernel;
+  const Frame frame = PacketBuilder().ipv4(kNear4, kFar4).udp(68, 67).payload(kPieces * kPiece).build();
+  ASSERT_FALSE(kernel.diverts_segments(frame, kPieces, kPiece));
+  EXPECT_EQ(kernel.counts().control_traffic, (Count{kPieces, kPieces * (kHeaders + kPiece)}));
+
+  kernel.set_control_limit({PacketRate{1}, std::nullopt});  // a burst of ten
+  EXPECT_FALSE(kernel.diverts_segments(frame, kPieces, kPiece));
+  EXPECT_FALSE(kernel.diverts_segments(frame, kPieces, kPiece));
+  EXPECT_TRUE(kernel.diverts_segments(frame, kPieces, kPiece));
+  EXPECT_EQ(kernel.counts().control_traffic.packets, 3 * kPieces);
+}
+
+TEST(DivertProgramTest, ALowLimitThatIsRaisedIsRaisedAtOnce) {
+  DivertProgramRun kernel;
+  const Frame frame = PacketBuilder().ipv4(kNear4, kFar4).udp(68, 67).payload(1000).build();
+  kernel.set_control_limit({std::nullopt, BitRate{1}});  // its burst is more than a day of it
+  int passed = 0;
+  while (!kernel.diverts(frame)) ++passed;
+  EXPECT_GE(passed, 14);
+  kernel.set_control_limit({std::nullopt, BitRate{100'000'000}});  // a burst of 100 ms, and just used up
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(kernel.diverts(frame));
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ class ShapeScreen {
     if (rest.received != 0) add_row("(other)", "", "", rest, "", {});
     add_row("total", "", "", total, rate_of("sent", shape_, previous_), {});
     add_losses();
+    add_hook_counts();
     return heading() + table_.text(style_);
   }
 
@@ -87,6 +88,14 @@ class ShapeScreen {
     if (shape_.value("workers", 1) != 1) text += ", " + shape_["workers"].dump() + " workers";
     if (shape_["overhead"] != 0) text += ", overhead " + shape_["overhead"].dump() + " bytes";
     if (shape_["mpu"] != 0) text += ", mpu " + shape_["mpu"].dump() + " bytes";
+    const Json usual = {"1000pps", "1mbit"}, control_limit = shape_.value("control_limit", usual);
+    if (control_limit != usual) text += ", control limit " + words(control_limit);
+    return text;
+  }
+
+  static std::string words(const Json& array) {
+    std::string text;
+    for (const Json& word : array) text += (text.empty() ? "" : " ") + word.get<std::string>();
     return text;
   }
 
@@ -110,8 +119,7 @@ class ShapeScreen {
   void add_class(const Json& item) {
     const std::string name = item["name"];
     const bool bypass = item["bypass"];
-    std::string rate;
-    for (const Json& part : item["rate"]) rate += (rate.empty() ? "" : " ") + part.get<std::string>();
+    const std::string rate = words(item["rate"]);
     const Json& delay = item["delay_us"];
     std::vector<std::string> delays;
     for (const char* quantile : {"p50", "p99", "max"}) {
@@ -173,6 +181,21 @@ class ShapeScreen {
       }
       table_.add_note({note, Tone::attention});
     }
+  }
+
+  // What never came to headgate.
+  void add_hook_counts() {
+    const auto note = [this](const char* member, const std::string& text, Tone tone) {
+      const std::uint64_t count = shape_.contains(member) ? shape_[member][unit_].get<std::uint64_t>() : 0;
+      if (count != 0) table_.add_note({text + ": " + amount_text(count), tone});
+    };
+    note("control_traffic", "control traffic, never shaped", Tone::plain);
+    note("unshapable", "passed unshaped, with tunnel metadata or decrypted by IPsec", Tone::attention);
+    note("foreign", "dropped, for another program sent them on the divert device", Tone::attention);
+  }
+
+  std::string amount_text(std::uint64_t count) const {
+    return unit_ == "bytes" ? bytes_text(count) : packets_text(count) + " packets";
   }
 
   const Json& shape_;
