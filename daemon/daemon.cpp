@@ -14,6 +14,7 @@
 
 #include "config/config_file.hpp"
 #include "config/quantity_text.hpp"
+#include "linux/available_memory.hpp"
 #include "log.hpp"
 
 namespace headgate {
@@ -95,8 +96,11 @@ ShapeConfig with_fixed_settings_of(const ShapeConfig& now, ShapeConfig next) {
 
 }  // namespace
 
-Daemon::Daemon(Config config, CommandLine command_line)
-    : config_(std::move(config)), command_line_(std::move(command_line)), started_(MonotonicClock().now()) {
+Daemon::Daemon(Config config, CommandLine command_line, CompiledMatches& matches)
+    : config_(std::move(config)),
+      command_line_(std::move(command_line)),
+      matches_(matches),
+      started_(MonotonicClock().now()) {
   // First, so that a second daemon on the same socket is refused before it touches any device.
   control_socket_.emplace(config_.daemon.control, [this](std::string_view line) {
     return to_control_reply(handle_request(line, *this));
@@ -113,12 +117,14 @@ Daemon::Daemon(Config config, CommandLine command_line)
   // Somebody who types an interface's name wants to hear at once that there is none.
   const bool may_wait = !command_line_.config;
   for (const auto& shape : shapes_) shape->start(may_wait);
+  matches_.drop_unused();
 }
 
 Daemon::~Daemon() = default;
 
 std::unique_ptr<Shape> Daemon::make_shape(const ShapeConfig& config) const {
-  return std::make_unique<Shape>(config_.daemon, config, [](const std::string& line) { log_warning(line); });
+  return std::make_unique<Shape>(config_.daemon, config, matches_,
+                                 [](const std::string& line) { log_warning(line); });
 }
 
 void Daemon::run() {
@@ -262,7 +268,10 @@ ReloadResult Daemon::reload() {
   }
   service_manager_.reloading();
   ReloadResult result;
-  ConfigResult loaded = load_config(command_line_.config_path);
+  // Expressions are compiled meanwhile in threads of their own, for seconds where there are many.
+  ConfigResult loaded = load_config(
+      command_line_.config_path, FileUse::again,
+      {.matches = &matches_, .meanwhile = [this] { tick(); }, .memory = available_memory(Held::counts)});
   for (const ConfigWarning& warning : loaded.warnings)
     result.messages.push_back("warning: " + warning.to_string());
   if (loaded.ok()) {
@@ -276,6 +285,7 @@ ReloadResult Daemon::reload() {
   } else {
     for (const ConfigError& error : loaded.errors) result.messages.push_back(error.to_string());
   }
+  matches_.drop_unused();
   service_manager_.ready(status_line());
   return result;
 }
@@ -285,7 +295,7 @@ ReloadResult Daemon::reload() {
 std::vector<std::string> Daemon::apply(const Config& next) {
   std::vector<std::string> messages;
   for (const ShapeConfig& config : next.shapes) {
-    if (find(config) != nullptr) Shape::check_classes(config);
+    if (find(config) != nullptr) Shape::check_classes(config, matches_);
   }
   Shapes added;
   for (const ShapeConfig& config : next.shapes) {

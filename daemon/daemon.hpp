@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/command_line.hpp"
+#include "config/compiled_matches.hpp"
 #include "control/control_handler.hpp"
 #include "headgate/config.hpp"
 #include "linux/file_descriptor.hpp"
@@ -22,7 +23,8 @@ class Daemon : public DaemonControl {
  public:
   // `command_line` says which file reload() reads again, if any, and what holds over it.
   // Throws a sentence for the administrator when a shape cannot be set up; then nothing of ours is left.
-  Daemon(Config config, CommandLine command_line);
+  // `matches` has the compiled expressions of `config`; a reload compiles there.
+  Daemon(Config config, CommandLine command_line, CompiledMatches& matches);
   ~Daemon() override;
 
   // Until SIGTERM or SIGINT, then stops cleanly. Both signals and SIGHUP must be blocked in all threads
@@ -49,6 +51,7 @@ class Daemon : public DaemonControl {
 
   Config config_;
   const CommandLine command_line_;
+  CompiledMatches& matches_;
   const Instant started_;
   bool stopping_ = false;
 

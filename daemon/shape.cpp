@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "config/match_expression.hpp"
+#include "config/compiled_matches.hpp"
 #include "linux/huge_pages.hpp"
 #include "pipeline/virtio_header.hpp"
 
@@ -32,13 +32,14 @@ std::vector<ClassConfig> classes_of(const ShapeConfig& config) {
   return classes;
 }
 
-std::shared_ptr<const Classifier> make_classifier(const ShapeConfig& config, std::uint64_t hash_seed) {
-  std::vector<std::unique_ptr<PacketMatcher>> matchers;
+std::shared_ptr<const Classifier> make_classifier(const ShapeConfig& config, std::uint64_t hash_seed,
+                                                  CompiledMatches& matches) {
+  Classifier::Matchers matchers;
   for (const ClassConfig& one : config.classes) {
-    std::string error;
-    matchers.push_back(one.match.empty() ? nullptr : compile_match(one.match, error));
-    if (!error.empty())
-      throw std::runtime_error(title_of(config) + ": class " + one.name + ": match: " + error);
+    const CompiledMatch match = one.match.empty() ? CompiledMatch{} : matches.get(one.match);
+    if (!match.error.empty())
+      throw std::runtime_error(title_of(config) + ": class " + one.name + ": match: " + match.error);
+    matchers.push_back(match.matcher);
   }
   return std::make_shared<const Classifier>(classes_of(config), std::move(matchers), hash_seed);
 }
@@ -62,12 +63,14 @@ WorkerStates make_workers(const DaemonConfig& daemon, const ShapeConfig& config,
 
 }  // namespace
 
-Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, Attachment::Log log)
+Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, CompiledMatches& matches,
+             Attachment::Log log)
     : daemon_(daemon),
+      matches_(matches),
       log_(std::move(log)),
       config_(config),
       hash_seed_(random_seed()),
-      classifier_(make_classifier(config, hash_seed_)),
+      classifier_(make_classifier(config, hash_seed_, matches_)),
       workers_(make_workers(daemon, config, clock_.now())),
       last_readings_(workers_.size()) {}
 
@@ -153,12 +156,12 @@ void Shape::open_since(const std::string& reason) {
   log_(title() + ": traffic passes unshaped: " + reason);
 }
 
-void Shape::check_classes(const ShapeConfig& config) {
-  make_classifier(config, 0);
+void Shape::check_classes(const ShapeConfig& config, CompiledMatches& matches) {
+  make_classifier(config, 0, matches);
 }
 
 void Shape::reconfigure(const ShapeConfig& config) {
-  const auto classifier = make_classifier(config, hash_seed_);
+  const auto classifier = make_classifier(config, hash_seed_, matches_);
   if (attachment_) {
     attachment_->reconfigure(config, classifier);
   } else {

@@ -24,10 +24,13 @@
 
 namespace headgate {
 
+class CompiledMatches;
+
 class Shape {
  public:
-  // Throws a sentence for the administrator. `log` gets what is worth a line; called by any thread.
-  Shape(const DaemonConfig& daemon, const ShapeConfig& config, Attachment::Log log);
+  // Throws a sentence for the administrator. `matches` outlives the shape. `log` gets what is worth a line; called by any
+  // thread.
+  Shape(const DaemonConfig& daemon, const ShapeConfig& config, CompiledMatches& matches, Attachment::Log log);
   ~Shape();
   Shape(const Shape&) = delete;
   Shape& operator=(const Shape&) = delete;
@@ -40,7 +43,7 @@ class Shape {
   // Classes from the next packet on; interface and direction must be the same. Returns when they are in force.
   void reconfigure(const ShapeConfig& config);
   // Throws what reconfigure() would find wrong with the classes, and changes nothing.
-  static void check_classes(const ShapeConfig& config);
+  static void check_classes(const ShapeConfig& config, CompiledMatches& matches);
 
   // Whether a link of this namespace matters here. When something has happened to one that does, or to any filter,
   // maintain() is to be called at once, and about once a second in any case: it opens the host when the attachment does
@@ -89,6 +92,7 @@ class Shape {
   Losses losses() const;
 
   const DaemonConfig daemon_;
+  CompiledMatches& matches_;
   const Attachment::Log log_;
   ShapeConfig config_;
   const std::uint64_t hash_seed_;
