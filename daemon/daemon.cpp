@@ -14,6 +14,7 @@
 
 #include "config/config_file.hpp"
 #include "config/quantity_text.hpp"
+#include "linux/available_memory.hpp"
 #include "log.hpp"
 
 namespace headgate {
@@ -106,9 +107,10 @@ ShapeConfig with_fixed_settings_of(const ShapeConfig& now, ShapeConfig next) {
 
 }  // namespace
 
-Daemon::Daemon(Config config, CommandLine command_line, MemorySource& memory)
+Daemon::Daemon(Config config, CommandLine command_line, CompiledMatches& matches, MemorySource& memory)
     : config_(std::move(config)),
       command_line_(std::move(command_line)),
+      matches_(matches),
       started_(MonotonicClock().now()),
       memory_(memory),
       workers_(config_.daemon.workers, memory, log_as_warning) {
@@ -128,12 +130,13 @@ Daemon::Daemon(Config config, CommandLine command_line, MemorySource& memory)
   // Somebody who types an interface's name wants to hear at once that there is none.
   const bool may_wait = !command_line_.config;
   for (const auto& shape : shapes_) shape->start(may_wait);
+  matches_.drop_unused();
 }
 
 Daemon::~Daemon() = default;
 
 std::unique_ptr<Shape> Daemon::make_shape(const ShapeConfig& config) {
-  return std::make_unique<Shape>(config_.daemon, config, workers_, memory_, log_as_warning);
+  return std::make_unique<Shape>(config_.daemon, config, matches_, workers_, memory_, log_as_warning);
 }
 
 // All at the same time.
@@ -287,7 +290,10 @@ ReloadResult Daemon::reload() {
   }
   service_manager_.reloading();
   ReloadResult result;
-  ConfigResult loaded = load_config(command_line_.config_path);
+  // Expressions are compiled meanwhile in threads of their own, for seconds where there are many.
+  ConfigResult loaded = load_config(
+      command_line_.config_path, FileUse::again,
+      {.matches = &matches_, .meanwhile = [this] { tick(); }, .memory = available_memory(Held::counts)});
   for (const ConfigWarning& warning : loaded.warnings)
     result.messages.push_back("warning: " + warning.to_string());
   if (loaded.ok()) {
@@ -301,6 +307,7 @@ ReloadResult Daemon::reload() {
   } else {
     for (const ConfigError& error : loaded.errors) result.messages.push_back(error.to_string());
   }
+  matches_.drop_unused();
   service_manager_.ready(status_line());
   return result;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/command_line.hpp"
+#include "config/compiled_matches.hpp"
 #include "control/control_handler.hpp"
 #include "headgate/config.hpp"
 #include "linux/file_descriptor.hpp"
@@ -23,8 +24,9 @@ class Daemon : public DaemonControl {
  public:
   // `command_line` says which file reload() reads again, if any, and what holds over it.
   // Throws a sentence for the administrator when a shape cannot be set up; then nothing of ours is left.
-  // `memory`: where the shapes' large tables come from; outlives this.
-  Daemon(Config config, CommandLine command_line, MemorySource& memory);
+  // `matches` has the compiled expressions of `config`; a reload compiles there. `memory`: where the shapes' large tables
+  // come from. Both outlive this.
+  Daemon(Config config, CommandLine command_line, CompiledMatches& matches, MemorySource& memory);
   ~Daemon() override;
 
   // Until SIGTERM or SIGINT, then stops cleanly. Both signals and SIGHUP must be blocked in all threads
@@ -53,6 +55,7 @@ class Daemon : public DaemonControl {
 
   Config config_;
   const CommandLine command_line_;
+  CompiledMatches& matches_;
   const Instant started_;
   bool stopping_ = false;
 

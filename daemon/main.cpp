@@ -1,6 +1,7 @@
 // headgated: reads what is wanted, then runs the daemon.
 #include <pthread.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -14,13 +15,18 @@
 #include "config/config_file.hpp"
 #include "daemon.hpp"
 #include "headgate/control_message.hpp"
+#include "linux/available_memory.hpp"
 #include "linux/growing_memory.hpp"
 #include "linux/real_time.hpp"
 #include "linux/traffic_divert.hpp"
 #include "log.hpp"
+#include "service/service_manager.hpp"
 
 namespace headgate {
 namespace {
+
+// What each sign of life while expressions are compiled gives the start more than it has.
+constexpr auto kStartExtension = std::chrono::seconds(30);
 
 // Waited for by the main loop; blocked before the first thread is made, so that no thread is interrupted by them.
 void block_signals() {
@@ -32,9 +38,10 @@ void block_signals() {
 }
 
 // The configuration that the command line or the file says, or none after its errors were logged.
-std::optional<Config> read_config(const CommandLine& command_line) {
+std::optional<Config> read_config(const CommandLine& command_line, FileUse use,
+                                  const Surroundings& surroundings) {
   if (command_line.config) return command_line.config;
-  ConfigResult result = load_config(command_line.config_path);
+  ConfigResult result = load_config(command_line.config_path, use, surroundings);
   for (const ConfigWarning& warning : result.warnings) log_warning(warning.to_string());
   for (const ConfigError& error : result.errors) log_error(error.to_string());
   if (!result.ok()) return std::nullopt;
@@ -55,20 +62,30 @@ int clean_up() {
   return kExitOk;
 }
 
-int run_daemon(const CommandLine& command_line) {
+// A headgated that runs gives back what it holds before the file is put in force by a start.
+int check(const CommandLine& command_line, CompiledMatches& matches) {
+  const Surroundings surroundings{
+      .matches = &matches, .meanwhile = {}, .memory = available_memory(Held::counts)};
+  return read_config(command_line, FileUse::once, surroundings) ? kExitOk : kExitUsage;
+}
+
+int run_daemon(const CommandLine& command_line, CompiledMatches& matches) {
   block_signals();
-  std::optional<Config> config = read_config(command_line);
+  const Surroundings surroundings{.matches = &matches,
+                                  .meanwhile = [] { ServiceManager().extend_timeout(kStartExtension); },
+                                  .memory = available_memory(Held::does_not_count)};
+  std::optional<Config> config = read_config(command_line, FileUse::again, surroundings);
   if (!config) return kExitUsage;
   limit_thread_stacks();
   const std::string refusal = lock_memory();
   if (!refusal.empty())
     log_notice("memory is not locked, departures may be late when memory is short: " + refusal);
   GrowingMemory memory(refusal.empty());
-  Daemon(std::move(*config), command_line, memory).run();
+  Daemon(std::move(*config), command_line, matches, memory).run();
   return kExitOk;
 }
 
-int run(const CommandLine& command_line) {
+int run(const CommandLine& command_line, CompiledMatches& matches) {
   switch (command_line.action) {
     case CommandLine::Action::show_help:
       std::fputs(command_line_help().c_str(), stdout);
@@ -77,11 +94,11 @@ int run(const CommandLine& command_line) {
       std::puts("headgated " HEADGATE_VERSION);
       return kExitOk;
     case CommandLine::Action::check:
-      return read_config(command_line) ? kExitOk : kExitUsage;
+      return check(command_line, matches);
     case CommandLine::Action::cleanup:
       return clean_up();
     case CommandLine::Action::run:
-      return run_daemon(command_line);
+      return run_daemon(command_line, matches);
   }
   return kExitUsage;
 }
@@ -98,14 +115,15 @@ int exit_code_of(const std::error_code& code) {
 int main(int argc, char** argv) {
   using namespace headgate;
   try {
-    const CommandLineResult parsed = parse_command_line({argv + 1, argv + argc});
+    CompiledMatches matches;
+    const CommandLineResult parsed = parse_command_line({argv + 1, argv + argc}, matches);
     for (const std::string& warning : parsed.warnings) log_warning(warning);
     for (const std::string& error : parsed.errors) log_error(error);
     if (!parsed.ok()) {
       log_error("see headgated --help");
       return kExitUsage;
     }
-    return run(parsed.command_line);
+    return run(parsed.command_line, matches);
   } catch (const std::system_error& error) {
     log_error(error.what());
     return exit_code_of(error.code());

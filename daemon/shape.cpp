@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "config/match_expression.hpp"
+#include "config/compiled_matches.hpp"
 #include "pipeline/virtio_header.hpp"
 
 namespace headgate {
@@ -32,13 +32,14 @@ std::vector<ClassConfig> classes_of(const ShapeConfig& config) {
   return classes;
 }
 
-std::shared_ptr<const Classifier> make_classifier(const ShapeConfig& config, std::uint64_t hash_seed) {
-  std::vector<std::unique_ptr<PacketMatcher>> matchers;
+std::shared_ptr<const Classifier> make_classifier(const ShapeConfig& config, std::uint64_t hash_seed,
+                                                  CompiledMatches& matches) {
+  Classifier::Matchers matchers;
   for (const ClassConfig& one : config.classes) {
-    std::string error;
-    matchers.push_back(one.match.empty() ? nullptr : compile_match(one.match, error));
-    if (!error.empty())
-      throw std::runtime_error(title_of(config) + ": class " + one.name + ": match: " + error);
+    const CompiledMatch match = one.match.empty() ? CompiledMatch{} : matches.get(one.match);
+    if (!match.error.empty())
+      throw std::runtime_error(title_of(config) + ": class " + one.name + ": match: " + match.error);
+    matchers.push_back(match.matcher);
   }
   return std::make_shared<const Classifier>(classes_of(config), std::move(matchers), hash_seed,
                                             config.control_limit);
@@ -64,13 +65,14 @@ ShapeParts make_parts(const DaemonConfig& daemon, const ShapeConfig& config, Wor
 
 }  // namespace
 
-Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, WorkerSet& workers, MemorySource& memory,
-             Attachment::Log log)
+Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, CompiledMatches& matches,
+             WorkerSet& workers, MemorySource& memory, Attachment::Log log)
     : daemon_(daemon),
+      matches_(matches),
       log_(std::move(log)),
       config_(config),
       hash_seed_(random_seed()),
-      classifier_(make_classifier(config, hash_seed_)),
+      classifier_(make_classifier(config, hash_seed_, matches_)),
       parts_(make_parts(daemon, config, workers, memory)),
       last_readings_(parts_.size()) {}
 
@@ -170,7 +172,7 @@ void Shape::prepare(const ShapeConfig& config) {
     parts.push_back({.change = part->shaper.prepare(classes_of(config)), .waiter = &part->worker().waiter()});
   prepared_ = Prepared{.config = config,
                        .reconfiguration = std::make_unique<Reconfiguration>(
-                           make_classifier(config, hash_seed_), std::move(parts))};
+                           make_classifier(config, hash_seed_, matches_), std::move(parts))};
 }
 
 void Shape::put_in_force() {

@@ -28,11 +28,14 @@
 
 namespace headgate {
 
+class CompiledMatches;
+
 class Shape {
  public:
-  // Throws a sentence for the administrator. `log` gets what is worth a line; called by any thread.
-  Shape(const DaemonConfig& daemon, const ShapeConfig& config, WorkerSet& workers, MemorySource& memory,
-        Attachment::Log log);
+  // Throws a sentence for the administrator. `matches`, `workers` and `memory` outlive the shape. `log` gets what is worth a
+  // line; called by any thread.
+  Shape(const DaemonConfig& daemon, const ShapeConfig& config, CompiledMatches& matches, WorkerSet& workers,
+        MemorySource& memory, Attachment::Log log);
   ~Shape();
   Shape(const Shape&) = delete;
   Shape& operator=(const Shape&) = delete;
@@ -102,6 +105,7 @@ class Shape {
   Losses losses() const;
 
   const DaemonConfig daemon_;
+  CompiledMatches& matches_;
   const Attachment::Log log_;
   ShapeConfig config_;
   const std::uint64_t hash_seed_;

@@ -7,11 +7,13 @@
 #include <string_view>
 #include <utility>
 
+#include "config/characters.hpp"
 #include "config/choices.hpp"
 #include "config/control_limit_grammar.hpp"
+#include "config/file_text.hpp"
 #include "config/key_grammar.hpp"
 #include "config/link_layer.hpp"
-#include "config/match_expression.hpp"
+#include "config/match_check.hpp"
 #include "config/names.hpp"
 #include "config/quantity.hpp"
 #include "config/reading.hpp"
@@ -143,7 +145,8 @@ std::string split(const Values& arguments, Given& given) {
 
 class CommandLineReader {
  public:
-  CommandLineReader(const Given& given, CommandLineResult& result) : given_(given), result_(result) {}
+  CommandLineReader(const Given& given, CompiledMatches& matches, CommandLineResult& result)
+      : given_(given), matches_(matches), result_(result) {}
 
   void read() {
     check_repetitions();
@@ -223,6 +226,11 @@ class CommandLineReader {
     if (!has("config")) return;
     result_.command_line.config_path = value("config");
     if (value("config").empty()) refuse_line("--config needs the path of a file");
+    if (value("config") == kStandardInput && result_.command_line.action == CommandLine::Action::run) {
+      refuse_line(
+          "--config: \"-\" is standard input, which only --check reads: headgated reads its file again at a "
+          "reload, expected the path of a file (one that has this name is ./-)");
+    }
   }
 
   void read_shape() {
@@ -298,12 +306,14 @@ class CommandLineReader {
 
   void read_match(ClassConfig& config) {
     config.match = value("match");
-    std::string error;
-    if (config.match.find_first_not_of(' ') == std::string::npos) {
+    if (is_blank(config.match)) {
       refuse_line("--match: the expression is empty; leave --match out to take every packet");
-    } else if (compile_match(config.match, error) == nullptr) {
-      refuse_line("--match: " + error);
+      return;
     }
+    const CompiledMatch match = matches_.get(config.match);
+    if (!match.error.empty()) refuse_line("--match: " + match.error);
+    for (const std::string& warning : match_warnings(match, false))
+      result_.warnings.push_back("--match: " + warning);
   }
 
   // True when all values were read.
@@ -317,6 +327,7 @@ class CommandLineReader {
   }
 
   const Given& given_;
+  CompiledMatches& matches_;
   CommandLineResult& result_;
 };
 
@@ -328,13 +339,18 @@ void CommandLine::apply_to(Config& from_file) const {
 }
 
 CommandLineResult parse_command_line(const std::vector<std::string>& arguments) {
+  CompiledMatches matches;
+  return parse_command_line(arguments, matches);
+}
+
+CommandLineResult parse_command_line(const std::vector<std::string>& arguments, CompiledMatches& matches) {
   CommandLineResult result;
   Given given;
   if (std::string error = split(arguments, given); !error.empty()) {
     result.errors.push_back(std::move(error));
     return result;
   }
-  CommandLineReader(given, result).read();
+  CommandLineReader(given, matches, result).read();
   return result;
 }
 
@@ -348,7 +364,8 @@ Holds what leaves a network interface, or arrives on it, to a rate, each flow
 by its own leaky bucket. Runs in the foreground and logs to standard error.
 
   --config FILE      the configuration (/etc/headgate/headgate.toml)
-  --check            read the configuration, say what is wrong with it, and end
+  --check            read the configuration, say what is wrong with it, and end;
+                     here FILE may be a pipe, and - is standard input
   --cleanup          remove what a dead headgated left behind, and end
   --control PATH     the control socket (/run/headgate/control.sock)
   --divert METHOD    how packets are taken out of the kernel: auto, tcx, clsact

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "config/compiled_matches.hpp"
 #include "headgate/config.hpp"
 
 namespace headgate {
@@ -32,6 +33,8 @@ struct CommandLineResult {
 
 // `arguments` without the name of the program. Reports the first option that is unknown or has no value, else
 // all that is wrong.
+// --match is compiled in `matches`.
+CommandLineResult parse_command_line(const std::vector<std::string>& arguments, CompiledMatches& matches);
 CommandLineResult parse_command_line(const std::vector<std::string>& arguments);
 
 std::string command_line_help();

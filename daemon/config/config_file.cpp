@@ -1,18 +1,15 @@
 #include "config/config_file.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <toml++/toml.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include "config/daemon_reader.hpp"
+#include "config/file_text.hpp"
 #include "config/findings.hpp"
 #include "config/known_keys.hpp"
+#include "config/match_check.hpp"
+#include "config/memory_bounds.hpp"
 #include "config/shape_conflicts.hpp"
 #include "config/shape_reader.hpp"
 #include "config/syntax_error.hpp"
@@ -20,46 +17,6 @@
 
 namespace headgate {
 namespace {
-
-constexpr std::size_t kMaxFile = 1024 * 1024;
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
-
-std::string system_message(int error) {
-  return std::system_category().message(error);
-}
-
-// Returns what is wrong; empty: `text` is the file's.
-std::string read_file(const std::string& path, std::string& text) {
-  // Not blocking, so that a pipe without a writer is refused instead of waited for.
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.number() < 0) return "cannot open the file: " + system_message(errno);
-  struct stat status {};
-  if (fstat(file.number(), &status) != 0) return "cannot examine the file: " + system_message(errno);
-  if (S_ISDIR(status.st_mode)) return "this is a directory, expected a file";
-  if (!S_ISREG(status.st_mode)) return "this is not a regular file";
-  std::array<char, 16 * 1024> piece;
-  while (text.size() <= kMaxFile) {
-    const ssize_t length = read(file.number(), piece.data(), piece.size());
-    if (length < 0 && errno == EINTR) continue;
-    if (length < 0) return "cannot read the file: " + system_message(errno);
-    if (length == 0) return {};
-    text.append(piece.data(), static_cast<std::size_t>(length));
-  }
-  return "the file is larger than 1 MiB, which is no configuration";
-}
 
 std::vector<ShapeConfig> read_shapes(const toml::array& tables, Findings& findings) {
   std::vector<PlacedShape> shapes;
@@ -76,14 +33,20 @@ std::vector<ShapeConfig> read_shapes(const toml::array& tables, Findings& findin
   return configs;
 }
 
-Config read_config(const toml::table& root, Findings& findings) {
+Config read_config(const toml::table& root, const Surroundings& surroundings, Findings& findings) {
   report_unknown_keys(root, TableKind::file, findings);
   const TableReader reader(root, findings);
   Config config;
   if (const toml::table* daemon = reader.table("daemon", "daemon"))
     config.daemon = read_daemon(*daemon, findings);
-  if (const toml::array* shapes = reader.tables("shape", "shape"))
+  if (const toml::array* shapes = reader.tables("shape", "shape")) {
     config.shapes = read_shapes(*shapes, findings);
+    CompiledMatches own;
+    check_matches(*shapes, surroundings.matches != nullptr ? *surroundings.matches : own,
+                  surroundings.meanwhile, findings);
+  }
+  if (surroundings.memory && findings.errors() == 0)
+    check_memory_bounds(root, config, *surroundings.memory, findings);
   return config;
 }
 
@@ -94,7 +57,8 @@ std::string ConfigError::to_string() const {
   return file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + message;
 }
 
-ConfigResult parse_config(std::string_view text, const std::string& file_name) {
+ConfigResult parse_config(std::string_view text, const std::string& file_name,
+                          const Surroundings& surroundings) {
   ConfigResult result;
   if (const auto error = check_characters(text)) {
     result.errors.push_back({file_name, error->place.line, error->place.column, error->message});
@@ -103,7 +67,7 @@ ConfigResult parse_config(std::string_view text, const std::string& file_name) {
   try {
     const toml::table root = toml::parse(text, file_name);
     Findings findings(file_name);
-    result.config = read_config(root, findings);
+    result.config = read_config(root, surroundings, findings);
     findings.hand_over(result);
   } catch (const toml::parse_error& exception) {
     SyntaxError error = describe(exception, text);
@@ -112,14 +76,15 @@ ConfigResult parse_config(std::string_view text, const std::string& file_name) {
   return result;
 }
 
-ConfigResult load_config(const std::string& path) {
+ConfigResult load_config(const std::string& path, FileUse use, const Surroundings& surroundings) {
   std::string text;
-  if (std::string problem = read_file(path, text); !problem.empty()) {
+  const std::string name = use == FileUse::once && path == kStandardInput ? "standard input" : path;
+  if (std::string problem = read_file_text(path, use, text); !problem.empty()) {
     ConfigResult result;
-    result.errors.push_back({path, 0, 0, std::move(problem)});
+    result.errors.push_back({name, 0, 0, std::move(problem)});
     return result;
   }
-  return parse_config(text, path);
+  return parse_config(text, name, surroundings);
 }
 
 }  // namespace headgate

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "config/compiled_matches.hpp"
+#include "config/file_text.hpp"
+#include "headgate/available_memory.hpp"
 #include "headgate/config.hpp"
 
 namespace headgate {
@@ -30,7 +34,17 @@ struct ConfigResult {
   bool ok() const { return errors.empty(); }
 };
 
-ConfigResult parse_config(std::string_view text, const std::string& file_name);
-ConfigResult load_config(const std::string& path);  // an unreadable file is an error without a place
+// What reading a file takes from, and does for, the program that reads it.
+struct Surroundings {
+  CompiledMatches* matches = nullptr;     // where expressions are compiled; null: for this call only
+  CompiledMatches::Meanwhile meanwhile;   // called while that takes its time
+  std::optional<AvailableMemory> memory;  // what the sizes in the file must fit into; none: not looked at
+};
+
+ConfigResult parse_config(std::string_view text, const std::string& file_name,
+                          const Surroundings& surroundings = {});
+// An unreadable file is an error without a place.
+ConfigResult load_config(const std::string& path, FileUse use = FileUse::again,
+                         const Surroundings& surroundings = {});
 
 }  // namespace headgate

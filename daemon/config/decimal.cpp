@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "config/characters.hpp"
+
 namespace headgate {
 namespace {
 
@@ -10,10 +12,6 @@ __extension__ using Wide = unsigned __int128;
 // Before and behind the point. 10^18 times the largest multiplier stays far within 128 bits, and no
 // multiplier up to 10^13 holds the factor 10 often enough to make a nineteenth decimal whole.
 constexpr std::size_t kMaxDigits = 18;
-
-bool is_digit(char letter) {
-  return letter >= '0' && letter <= '9';
-}
 
 }  // namespace
 

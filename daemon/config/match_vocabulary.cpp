@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
 
+#include "config/characters.hpp"
 #include "config/suggestion.hpp"
 
 namespace headgate {
@@ -56,8 +56,8 @@ bool is_number_or_address(std::string_view word) {
 }
 
 bool is_word_letter(char letter) {
-  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' || letter == '.' ||
-         letter == ':' || letter == '-';
+  return is_letter(letter) || is_digit(letter) || letter == '_' || letter == '.' || letter == ':' ||
+         letter == '-';
 }
 
 Reading refuse_name(std::string_view word) {

@@ -1,8 +1,9 @@
 #include "config/names.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <string>
+
+#include "config/characters.hpp"
 
 namespace headgate {
 namespace {
@@ -10,10 +11,6 @@ namespace {
 constexpr std::size_t kMaxInterfaceName = 15;  // IFNAMSIZ - 1
 constexpr std::size_t kMaxClassName = 64;
 constexpr std::size_t kMaxSocketPath = 107;  // sockaddr_un::sun_path with its NUL
-
-bool is_digit(char letter) {
-  return letter >= '0' && letter <= '9';
-}
 
 // hg, digits, and perhaps p
 bool is_own_device(std::string_view name) {
@@ -29,8 +26,7 @@ bool no_part_of_interface(char letter) {
 }
 
 bool no_part_of_class(char letter) {
-  return std::isalnum(static_cast<unsigned char>(letter)) == 0 && letter != '-' && letter != '_' &&
-         letter != '.';
+  return !is_letter(letter) && !is_digit(letter) && letter != '-' && letter != '_' && letter != '.';
 }
 
 }  // namespace

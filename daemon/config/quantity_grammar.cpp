@@ -1,12 +1,11 @@
 #include "config/quantity_grammar.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "config/characters.hpp"
 #include "config/decimal.hpp"
 #include "config/quantity.hpp"
 #include "config/suggestion.hpp"
@@ -97,12 +96,6 @@ constexpr std::array kAliases = {
     Alias{"h", "s", 3'600},      Alias{"d", "s", 86'400},
 };
 
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 // None: what was probably meant would be refused too.
 std::optional<std::string> resolve(const Alias& alias, std::string_view number, const Grammar& grammar) {
   if (alias.factor == 1) return std::string(number).append(alias.unit);
@@ -117,10 +110,7 @@ std::optional<std::string> resolve(const Alias& alias, std::string_view number, 
 // The same quantity with the unit that was probably meant.
 std::optional<std::string> probable_meaning(std::string_view number, std::string_view unit,
                                             const Grammar& grammar) {
-  std::string name(trim(unit));
-  std::transform(name.begin(), name.end(), name.begin(), [](char letter) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  });
+  const std::string name = lower(trim(unit));
   if (takes(grammar, name)) return std::string(number) + name;  // a space stood before the unit
   for (const Alias& alias : kAliases) {
     if (alias.name == name && takes(grammar, alias.unit)) return resolve(alias, number, grammar);
@@ -198,7 +188,7 @@ Reading refuse_bare_number(std::string_view number, QuantityKind kind) {
                       .append(" such as ")
                       .append(grammar.examples));
   }
-  if (!std::isdigit(static_cast<unsigned char>(digits.front()))) {
+  if (!is_digit(digits.front())) {
     return refuse(std::string(number)
                       .append(" is not ")
                       .append(grammar.noun)

@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "config/reading.hpp"
+
 namespace headgate {
 namespace {
 
@@ -28,7 +30,7 @@ std::string as_list(const std::vector<std::string>& elements) {
   std::string text = "[";
   for (const std::string& element : elements) {
     if (text.size() > 1) text += ", ";
-    text.append("\"").append(element).append("\"");
+    text += quoted(element);
   }
   return text + "]";
 }

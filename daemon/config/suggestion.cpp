@@ -1,17 +1,15 @@
 #include "config/suggestion.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <vector>
+
+#include "config/characters.hpp"
+#include "config/reading.hpp"
 
 namespace headgate {
 namespace {
 
 constexpr std::size_t kLongestWord = 64;  // longer ones are no misspelling; also bounds the work
-
-bool same_letter(char a, char b) {
-  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-}
 
 // Insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -52,14 +50,14 @@ std::string list_of_words(std::span<const std::string_view> words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
-    text.append("\"").append(words[i]).append("\"");
+    text += quoted(words[i]);
   }
   return text;
 }
 
 std::string suggest(std::string_view word, std::span<const std::string_view> candidates) {
   if (const auto nearest = nearest_word(word, candidates)) {
-    return std::string("did you mean \"").append(*nearest).append("\"?");
+    return "did you mean " + quoted(*nearest) + "?";
   }
   return "expected " + list_of_words(candidates);
 }

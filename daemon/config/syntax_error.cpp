@@ -1,35 +1,11 @@
 #include "config/syntax_error.hpp"
 
 #include <algorithm>
-#include <cctype>
+
+#include "config/characters.hpp"
 
 namespace headgate {
 namespace {
-
-// Bytes of the UTF-8 character at `at`; 0: it is none (overlong forms and surrogates included).
-std::size_t character_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const unsigned first = byte(at);
-  const auto follows = [&](std::size_t count) {
-    for (std::size_t i = 1; i <= count; ++i) {
-      if ((byte(at + i) & 0xc0U) != 0x80U) return false;
-    }
-    return true;
-  };
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first <= 0xdf && follows(1)) return 2;
-  if (first >= 0xe0 && first <= 0xef && follows(2)) {
-    const unsigned second = byte(at + 1);
-    const bool refused = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f);
-    return refused ? 0 : 3;
-  }
-  if (first >= 0xf0 && first <= 0xf4 && follows(3)) {
-    const unsigned second = byte(at + 1);
-    const bool refused = (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-    return refused ? 0 : 4;
-  }
-  return 0;
-}
 
 std::string_view line_at(std::string_view text, std::size_t line) {
   for (; line > 1; --line) {
@@ -40,15 +16,24 @@ std::string_view line_at(std::string_view text, std::size_t line) {
   return text.substr(0, text.find_first_of("\r\n"));
 }
 
-std::size_t character_count(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](unsigned char byte) { return (byte & 0xc0) != 0x80; }));
+// Of UTF-8.
+bool begins_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
 }
 
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+std::size_t character_count(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+// The parser places a byte that is not UTF-8 at the last good character before it, or at the byte itself where it has none.
+Place behind_ascii(Place place, std::string_view line) {
+  std::size_t at = 0;
+  for (std::size_t column = 0; at < line.size(); ++at) {
+    if (begins_character(line[at]) && ++column == place.column) break;
+  }
+  if (at == line.size()) return {place.line + 1, 1};  // the end of the line
+  if (static_cast<unsigned char>(line[at]) < 0x80) ++place.column;
+  return place;
 }
 
 // For `rate = 1000pps` and `bypass = True`: the line as it was probably meant. Empty: the line has no such
@@ -60,18 +45,13 @@ std::string hint_for(std::string_view line) {
   const std::string_view value = trim(line.substr(equals + 1, line.find('#', equals) - equals - 1));
   if (key.empty() || key.find_first_of("\"'[{#") != std::string_view::npos) return {};
   if (value.find_first_of("\"'[]{}=\\") != std::string_view::npos) return {};
-  if (std::none_of(value.begin(), value.end(),
-                   [](unsigned char letter) { return std::isalpha(letter) != 0; }))
-    return {};
-  std::string lower(value);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](char letter) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  });
+  if (std::none_of(value.begin(), value.end(), is_letter)) return {};
+  const std::string word = lower(value);
   const auto meant = [&](std::string_view text) {
     return std::string("; did you mean ").append(key).append(" = ").append(text).append("?");
   };
-  if (lower == "true" || lower == "yes" || lower == "on") return meant("true");
-  if (lower == "false" || lower == "no" || lower == "off") return meant("false");
+  if (word == "true" || word == "yes" || word == "on") return meant("true");
+  if (word == "false" || word == "no" || word == "off") return meant("false");
   return meant(quoted(value));
 }
 
@@ -79,7 +59,7 @@ std::string hint_for(std::string_view line) {
 constexpr std::size_t kMaxChain = 100;
 
 bool continues_chain(char letter) {
-  return std::isalnum(static_cast<unsigned char>(letter)) != 0 ||
+  return is_letter(letter) || is_digit(letter) ||
          std::string_view("._-\"'").find(letter) != std::string_view::npos;
 }
 
@@ -92,15 +72,16 @@ std::optional<SyntaxError> check_characters(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark, which TOML allows
   Place place{1, 1};
   std::size_t dots = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character_length(text, at);
-    if (text[at] == '\0') return SyntaxError{place, "syntax error: a NUL character, expected UTF-8 text"};
-    if (length == 0) return SyntaxError{place, "syntax error: a byte that is not UTF-8, expected UTF-8 text"};
-    if (text[at] == '.') ++dots;
-    if (!continues_chain(text[at])) dots = 0;
+  for (const char letter : text) {
+    if (letter == '\0') return SyntaxError{place, "syntax error: a NUL character, expected UTF-8 text"};
+    if (letter == '.') ++dots;
+    if (!continues_chain(letter)) dots = 0;
     if (dots > kMaxChain) return SyntaxError{place, "syntax error: a key of more than 100 parts"};
-    place = text[at] == '\n' ? Place{place.line + 1, 1} : Place{place.line, place.column + 1};
-    at += length;
+    if (letter == '\n') {
+      place = {place.line + 1, 1};
+    } else if (begins_character(letter)) {
+      ++place.column;
+    }
   }
   return std::nullopt;
 }
@@ -116,6 +97,8 @@ SyntaxError describe(const toml::parse_error& error, std::string_view text) {
       place.column > character_count(line)) {
     return {place, "syntax error in string: the line ends within it, expected a closing quotation mark"};
   }
+  if (reason.find("utf-8") != std::string_view::npos)
+    return {behind_ascii(place, line), "syntax error: a byte that is not UTF-8, expected UTF-8 text"};
   if (reason.find("TOML_MAX_NESTED_VALUES") != std::string_view::npos) {
     return {place, "syntax error: lists and tables are nested too deeply"};
   }

@@ -16,7 +16,7 @@ struct SyntaxError {
   std::string message;
 };
 
-// What makes `text` no TOML text at all: NUL characters, other encodings than UTF-8, keys nested without end.
+// What the parser would not survive or explain: NUL characters, UTF-16, keys nested without end.
 std::optional<SyntaxError> check_characters(std::string_view text);
 
 // An error of the parser, with a hint where a value lacks its quotation marks.

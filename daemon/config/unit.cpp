@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
+#include "config/characters.hpp"
 #include "config/quantity_text.hpp"
 
 namespace headgate {
@@ -41,10 +41,6 @@ constexpr std::array kUnits = {
     Unit{"s", Dimension::time, 1'000'000'000},
     Unit{"p", Dimension::packets, 1},
 };
-
-bool same_letter(char a, char b) {
-  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-}
 
 }  // namespace
 

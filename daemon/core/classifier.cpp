@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace headgate {
@@ -87,6 +88,12 @@ std::uint32_t hash_key(const FlowKey& key, std::uint64_t class_seed) {
 
 Classifier::Classifier(std::vector<ClassConfig> classes, std::vector<std::unique_ptr<PacketMatcher>> matchers,
                        std::uint64_t hash_seed, const Rate& control_limit)
+    : Classifier(std::move(classes),
+                 Matchers(std::make_move_iterator(matchers.begin()), std::make_move_iterator(matchers.end())),
+                 hash_seed, control_limit) {}
+
+Classifier::Classifier(std::vector<ClassConfig> classes, Matchers matchers, std::uint64_t hash_seed,
+                       const Rate& control_limit)
     : classes_(std::move(classes)), matchers_(std::move(matchers)) {
   assert(matchers_.size() == classes_.size());
   for (const ClassConfig& each : classes_) hash_seeds_.push_back(class_hash_seed(each.name, hash_seed));

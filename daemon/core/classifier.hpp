@@ -32,8 +32,13 @@ std::uint32_t hash_key(const FlowKey& key, std::uint64_t class_seed);
 
 class Classifier {
  public:
+  // Shared with other classifiers that have classes of the same expression.
+  using Matchers = std::vector<std::shared_ptr<const PacketMatcher>>;
+
   // matchers[i] belongs to classes[i]; null matches everything. Every Classifier of a shape, also after a
   // reload, must be given the same hash_seed: the shaper finds its flows by the hash.
+  Classifier(std::vector<ClassConfig> classes, Matchers matchers, std::uint64_t hash_seed,
+             const Rate& control_limit = kDefaultControlLimit);
   Classifier(std::vector<ClassConfig> classes, std::vector<std::unique_ptr<PacketMatcher>> matchers,
              std::uint64_t hash_seed, const Rate& control_limit = kDefaultControlLimit);
 
@@ -58,7 +63,7 @@ class Classifier {
   void choose_tagged(ArrivingPacket& packet, const ParsedHeaders& headers) const;
 
   std::vector<ClassConfig> classes_;
-  std::vector<std::unique_ptr<PacketMatcher>> matchers_;
+  Matchers matchers_;
   std::vector<std::uint64_t> hash_seeds_;        // by class
   std::unique_ptr<ControlMeter> control_meter_;  // null: no class has `control`
 };

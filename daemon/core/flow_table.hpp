@@ -26,6 +26,7 @@
 namespace headgate {
 
 using FlowNumber = std::uint32_t;
+inline constexpr std::size_t kBytesPerFlow = 128;
 inline constexpr FlowNumber kNoFlow = 0xffff'ffff;
 
 struct alignas(64) FlowRecord {
@@ -101,7 +102,7 @@ class FlowTable {
     FlowKey key;
     Count dropped;
   };
-  static_assert(sizeof(FlowRecord) + sizeof(Rest) + 2 * sizeof(Cell) <= 128);
+  static_assert(sizeof(FlowRecord) + sizeof(Rest) + 2 * sizeof(Cell) <= kBytesPerFlow);
   static constexpr std::uint16_t kFree = 0xffff;  // as class_number
   static constexpr std::uint32_t kLooksAhead = 16;
 

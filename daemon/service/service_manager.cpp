@@ -46,6 +46,11 @@ void ServiceManager::stopping(std::string_view status) {
   notify("STOPPING=1\n" + status_assignment(status));
 }
 
+void ServiceManager::extend_timeout(Duration from_now) {
+  const auto time = std::chrono::duration_cast<std::chrono::microseconds>(from_now);
+  notify("EXTEND_TIMEOUT_USEC=" + std::to_string(time.count()));
+}
+
 std::optional<Duration> ServiceManager::watchdog_interval() const {
   std::uint64_t microseconds = 0;
   if (sd_watchdog_enabled(0, &microseconds) <= 0) return std::nullopt;

@@ -17,6 +17,7 @@ class ServiceManager {
   void status(std::string_view status);  // one line, shown by systemctl status
   void reloading();                      // ready() ends it
   void stopping(std::string_view status);
+  void extend_timeout(Duration from_now);  // of what goes on: starting, reloading, stopping
 
   // How often feed_watchdog() is to be called: half of WatchdogSec=. None: no watchdog, or it is not for this
   // process.

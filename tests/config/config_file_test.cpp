@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 namespace headgate {
 namespace {
@@ -354,13 +355,146 @@ TEST(ConfigFile, ThatIsADirectoryIsRefused) {
   EXPECT_EQ(result.errors[0].message, "this is a directory, expected a file");
 }
 
-TEST(ConfigFile, ThatIsAPipeIsNotWaitedFor) {
+TEST(ConfigFile, ThatIsAPipeIsNotWaitedForWhereItMustBeReadAgain) {
   const TemporaryFile file("");
   const std::string pipe = file.directory() + "/pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const ConfigResult result = load_config(pipe);
   ASSERT_EQ(result.errors.size(), 1U);
-  EXPECT_EQ(result.errors[0].message, "this is not a regular file");
+  EXPECT_EQ(
+      result.errors[0].message,
+      "this is not a regular file: headgated reads its file again at a reload, so only --check takes a pipe");
+}
+
+TEST(ConfigFile, ThatIsAPipeIsReadToItsEndWhereItIsReadOnce) {
+  const TemporaryFile file("");
+  const std::string pipe = file.directory() + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&pipe] {
+    std::ofstream out(pipe);
+    out << "[daemon]\n" << std::flush;
+    std::this_thread::sleep_for(milliseconds(50));
+    out << "mark = 9\nmork = 1\n";
+  });
+  const ConfigResult result = load_config(pipe, FileUse::once);
+  writer.join();
+  EXPECT_EQ(result.config.daemon.mark, 9U);
+  ASSERT_EQ(result.errors.size(), 1U);
+  EXPECT_THAT(result.errors[0].to_string(), testing::StartsWith(pipe + ":3:1: unknown key \"mork\""));
+}
+
+TEST(ConfigFile, ThatIsAPipeOfMoreThanAMebibyteIsRefused) {
+  const TemporaryFile file("");
+  const std::string pipe = file.directory() + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&pipe] { std::ofstream(pipe) << std::string(1024 * 1024 + 1, '\n'); });
+  const ConfigResult result = load_config(pipe, FileUse::once);
+  writer.join();
+  ASSERT_EQ(result.errors.size(), 1U);
+  EXPECT_EQ(result.errors[0].message, "the file is larger than 1 MiB, which is no configuration");
+}
+
+TEST(ConfigFile, OfSeveralClassesHasEachExpressionCompiledOnce) {
+  std::string text;
+  for (int shape = 0; shape < 20; ++shape) {
+    text += "[[shape]]\ninterface = \"eth" + std::to_string(shape) + "\"\n";
+    for (int one = 0; one < 5; ++one) {
+      text += "[[shape.class]]\nname = \"c" + std::to_string(one) + "\"\nrate = \"1pps\"\nmatch = \"port " +
+              std::to_string(one + 1) + "\"\n";
+    }
+  }
+  CompiledMatches matches;
+  EXPECT_TRUE(parse_config(text, "test.toml", {.matches = &matches}).ok());
+  EXPECT_EQ(matches.compilations(), 5U);
+  EXPECT_TRUE(parse_config(text, "test.toml", {.matches = &matches}).ok());
+  EXPECT_EQ(matches.compilations(), 5U) << "the same file again";
+}
+
+// [daemon] and so many shapes, where there are so many MiB.
+ConfigResult sized(const std::string& daemon, int shapes, std::uint64_t mebibytes) {
+  std::string text = "[daemon]\n" + daemon + "\n";
+  for (int i = 0; i < shapes; ++i) {
+    text += "[[shape]]\ninterface = \"eth" + std::to_string(i) +
+            "\"\n[[shape.class]]\nname = \"a\"\nrate = \"1pps\"\n";
+  }
+  return parse_config(
+      text, "test.toml",
+      {.memory = AvailableMemory{DataSize{mebibytes << 20}, "MemAvailable of /proc/meminfo"}});
+}
+
+std::string error_of(const ConfigResult& result) {
+  return result.errors.size() == 1 ? result.errors[0].to_string() : "not one error";
+}
+
+std::string warning_of(const ConfigResult& result) {
+  return result.ok() && result.warnings.size() == 1 ? result.warnings[0].to_string() : "not one warning";
+}
+
+TEST(ConfigFile, ThatAsksForMoreMemoryThanThereIsIsRefused) {
+  EXPECT_EQ(error_of(sized("memory = \"64gb\"", 1, 23 * 1024)),
+            "test.toml:2:10: memory: a shape may use \"64gb\" for packets and \"8mb\" for 65536 flows, "
+            "\"65544mb\" in "
+            "all, but there are \"23gb\" (MemAvailable of /proc/meminfo), expected at most \"23544mb\"");
+  EXPECT_EQ(error_of(sized("max_flows = 16777216", 1, 1024)),
+            "test.toml:2:13: max_flows: a shape may use \"64mb\" for packets and \"2gb\" for 16777216 flows, "
+            "\"2112mb\" "
+            "in all, but there are \"1gb\" (MemAvailable of /proc/meminfo), expected at most 7864320");
+}
+
+TEST(ConfigFile, WhoseShapesTogetherAskForMoreMemoryThanThereIsIsRefused) {
+  EXPECT_EQ(
+      error_of(sized("memory = \"100mb\"", 10, 1000)),
+      "test.toml:2:10: memory: 10 shapes may use \"100mb\" for packets and \"8mb\" for 65536 flows each, "
+      "\"1080mb\" in all, but there are \"1000mb\" (MemAvailable of /proc/meminfo), expected at most "
+      "\"92mb\", or "
+      "fewer shapes");
+  EXPECT_TRUE(sized("memory = \"92mb\"", 10, 1000).ok()) << "the advice";
+  EXPECT_TRUE(sized("memory = \"100mb\"", 9, 1000).ok()) << "the other advice";
+  EXPECT_THAT(error_of(sized("max_flows = 8192\nmemory = \"100mb\"", 10, 1000)),
+              testing::HasSubstr(":3:10: memory: "));
+  EXPECT_THAT(
+      error_of(sized("max_flows = 1048576\nmemory = \"100mb\"", 10, 1000)),
+      testing::AllOf(testing::HasSubstr(":2:13: max_flows: "),
+                     testing::EndsWith("expected less, and a memory below \"100mb\", or fewer shapes")));
+}
+
+TEST(ConfigFile, WhoseDefaultsAddUpToMoreMemoryThanThereIsGetsAWarning) {
+  EXPECT_EQ(warning_of(sized("", 20, 1000)),
+            "test.toml:3:1: 20 shapes may use \"64mb\" for packets and \"8mb\" for 65536 flows each, "
+            "\"1440mb\" in all, "
+            "but there are \"1000mb\" (MemAvailable of /proc/meminfo); packets are dropped when it runs out; "
+            "[daemon] "
+            "memory and max_flows bound what each shape may use");
+  EXPECT_THAT(warning_of(sized("max_flows = 100", 20, 1000)), testing::HasSubstr("20 shapes may use"))
+      << "what the file says would fit";
+  EXPECT_TRUE(sized("", 10, 1000).warnings.empty());
+  EXPECT_TRUE(sized("memory = \"64gb\"", 0, 1000).ok()) << "without a shape none is taken";
+}
+
+// Of one class.
+std::vector<std::string> warnings_of_class(const std::string& lines) {
+  return warnings_of("[[shape]]\ninterface = \"eth0\"\n[[shape.class]]\nname = \"a\"\nrate = \"1pps\"\n" +
+                     lines);
+}
+
+TEST(ConfigFile, WarnsOfAClassThatNamesControlTrafficAndDoesNotTakeIt) {
+  EXPECT_THAT(
+      warnings_of_class("match = \"igmp or udp port 67\""),
+      testing::ElementsAre(
+          "test.toml:6:9: match: names IGMP and DHCP, which is control traffic: up to the shape's "
+          "control_limit "
+          "it is not shaped, and in no class without control = true; write control = true to have it in this "
+          "one"));
+  EXPECT_THAT(warnings_of_class("match = \"igmp or udp port 67\"\ncontrol = true"), testing::IsEmpty());
+  EXPECT_THAT(warnings_of_class("match = \"udp\""), testing::IsEmpty());
+}
+
+TEST(ConfigFile, WarnsOfAMatchThatCanNeverSeeAPacket) {
+  EXPECT_THAT(warnings_of_class("match = \"arp\"\ncontrol = true"),
+              testing::ElementsAre(
+                  "test.toml:6:9: match: never matches: a class gets IPv4 and IPv6 packets only, and it "
+                  "takes none of them"));
+  EXPECT_THAT(warnings_of_class("match = \"arp or ip\""), testing::IsEmpty());
 }
 
 TEST(ConfigFile, ThatMayNotBeReadIsRefused) {

@@ -12,17 +12,16 @@
 namespace headgate {
 namespace {
 
-std::unique_ptr<PacketMatcher> compiled(const std::string& expression) {
-  std::string error;
-  auto matcher = compile_match(expression, error);
-  EXPECT_EQ(error, "") << expression;
-  return matcher;
+std::shared_ptr<const PacketMatcher> compiled(const std::string& expression) {
+  const CompiledMatch match = compile_match(expression);
+  EXPECT_EQ(match.error, "") << expression;
+  return match.matcher;
 }
 
 std::string error_of(const std::string& expression) {
-  std::string error;
-  EXPECT_EQ(compile_match(expression, error), nullptr) << expression;
-  return error;
+  const CompiledMatch match = compile_match(expression);
+  EXPECT_EQ(match.matcher, nullptr) << expression;
+  return match.error;
 }
 
 bool matches(const std::string& expression, const std::vector<std::byte>& frame) {
@@ -52,10 +51,23 @@ TEST(MatchExpression, DoesNotMatchPortsOfLaterFragments) {
   EXPECT_TRUE(matches("udp", later));
 }
 
-TEST(MatchExpression, MatchesNothingInAFrameThatIsCutShort) {
+constexpr std::size_t kEndOfPorts = 14 + 20 + 4;
+
+TEST(MatchExpression, MatchesNothingInAFrameThatIsCutShortBeforeWhatItAsksFor) {
   const auto matcher = compiled("udp port 53");
-  for (std::size_t length = 0; length < 14 + 20 + 4; ++length) {
-    EXPECT_FALSE(matcher->matches(std::span(kDnsQuery).first(length))) << length;
+  for (std::size_t length = 0; length <= kDnsQuery.size(); ++length) {
+    EXPECT_EQ(matcher->matches(std::span(kDnsQuery).first(length)), length >= kEndOfPorts) << length;
+  }
+}
+
+TEST(MatchExpression, DoesNotTurnACutFrameIntoAMatchByNegation) {
+  std::string many = "not tcp port 53";
+  for (int port = 1000; port < 1040; ++port) many += " and not tcp port " + std::to_string(port);
+  for (const std::string& expression : {std::string("not tcp port 53"), many}) {
+    const auto matcher = compiled(expression);
+    for (std::size_t length = 0; length <= kWeb.size(); ++length) {
+      EXPECT_EQ(matcher->matches(std::span(kWeb).first(length)), length >= kEndOfPorts) << length;
+    }
   }
 }
 
@@ -143,13 +155,100 @@ TEST(MatchExpression, IsBoundedInLength) {
   EXPECT_THAT(error_of(expression), testing::HasSubstr("expected at most 2048"));
 }
 
-TEST(MatchExpression, MatchesTheSameWithoutTheOptimiser) {
+TEST(MatchExpression, IsCompiledInPartsWhereItIsLong) {
+  std::string hosts = "host 10.0.0.1";
+  std::string ranges = "portrange 1000-1005";
+  for (int i = 2; i <= 100; ++i) {
+    hosts += " or 10.0.0." + std::to_string(i);
+    ranges += " or " + std::to_string(1000 + 10 * i) + "-" + std::to_string(1005 + 10 * i);
+  }
+  EXPECT_EQ(compile_match("host 10.0.0.1 or 10.0.0.2").programs, 1U);
+  EXPECT_EQ(compile_match(hosts).programs, 7U) << "16 hosts each";
+  EXPECT_EQ(compile_match(ranges).programs, 13U)
+      << "8 ranges each, for 16 come to more than 1000 instructions";
+  EXPECT_EQ(compile_match("not udp and (" + hosts + ")").programs, 8U);
+  EXPECT_EQ(compile_match("mpls or " + hosts).programs, 1U) << "mpls moves what the hosts are looked for in";
+}
+
+TEST(MatchExpression, MatchesTheSameInParts) {
   std::string expression = "port 1";
-  for (int port = 2; port <= 120; ++port) expression += " or " + std::to_string(port);  // > 3000 instructions
+  for (int port = 2; port <= 120; ++port) expression += " or " + std::to_string(port);
   const auto matcher = compiled(expression);
   EXPECT_TRUE(matcher->matches(kDnsQuery));
   EXPECT_TRUE(matcher->matches(kDnsQueryV6));
   EXPECT_FALSE(matcher->matches(kWeb));
+}
+
+TEST(MatchExpression, MatchesTheSameWithoutTheOptimiser) {
+  std::string expression = "port 1";
+  for (int port = 2; port <= 60; ++port) expression += " or " + std::to_string(port);  // > 3000 instructions
+  const CompiledMatch match = compile_match(expression + " or mpls");  // which cannot be taken apart
+  ASSERT_EQ(match.error, "");
+  EXPECT_EQ(match.programs, 1U);
+  EXPECT_TRUE(match.matcher->matches(kDnsQuery));
+  EXPECT_TRUE(match.matcher->matches(kDnsQueryV6));
+  EXPECT_FALSE(match.matcher->matches(kWeb));
+}
+
+TEST(MatchExpression, SaysWhetherItCanEverMatch) {
+  for (const auto* expression :
+       {"arp", "rarp", "mpls", "mpls 1024", "pppoes", "pppoed", "stp", "atalk", "ipx", "netbeui", "decnet",
+        "iso", "ether proto 0x88cc", "arp host 10.0.0.1", "arp or rarp", "arp and host 10.0.0.1",
+        "not ip and not ip6", "len < 100 and arp", "pppoes and host 10.0.0.1"}) {
+    EXPECT_TRUE(compile_match(expression).never) << expression;
+  }
+  for (const auto* expression :
+       {"ip", "ip6", "host 10.0.0.1", "arp or host 10.0.0.1", "not arp", "not (arp or rarp)",
+        "ether proto 0x0800", "ether proto \\ip6", "ether broadcast", "multicast", "len > 2000",
+        "ether[12:2] = 0x86dd", "ip6 protochain 6", "ether[14] = 0x45", "ether[ether[14]] = 4",
+        "net 10.0.0.0/8"}) {
+    EXPECT_FALSE(compile_match(expression).never) << expression;
+  }
+}
+
+TEST(MatchExpression, SaysThatALongOneCanNeverMatch) {
+  std::string hosts = "arp host 10.0.0.1";
+  for (int i = 2; i <= 60; ++i) hosts += " or 10.0.0." + std::to_string(i);
+  EXPECT_GT(compile_match(hosts).programs, 1U);
+  EXPECT_TRUE(compile_match(hosts).never);
+  EXPECT_TRUE(compile_match("rarp and (" + hosts + ")").never);
+  EXPECT_FALSE(compile_match(hosts + " or ip").never);
+}
+
+std::vector<std::string> control_in(const std::string& expression) {
+  const CompiledMatch match = compile_match(expression);
+  EXPECT_EQ(match.error, "") << expression;
+  return match.control;
+}
+
+TEST(MatchExpression, SaysWhichControlProtocolsItNames) {
+  using testing::ElementsAre;
+  EXPECT_THAT(control_in("igmp"), ElementsAre("IGMP"));
+  EXPECT_THAT(control_in("ip proto 2 or esp"), ElementsAre("IGMP"));
+  EXPECT_THAT(control_in("vrrp"), ElementsAre("VRRP"));
+  EXPECT_THAT(control_in("ip proto 112 and dst host 224.0.0.18"), ElementsAre("VRRP"));
+  EXPECT_THAT(control_in("ip6 proto 112"), ElementsAre("VRRP"));
+  EXPECT_THAT(control_in("udp port 67"), ElementsAre("DHCP"));
+  EXPECT_THAT(control_in("udp dst port 68"), ElementsAre("DHCP"));
+  EXPECT_THAT(control_in("udp port 53 or port 67 or 68"), ElementsAre("DHCP"));
+  EXPECT_THAT(control_in("src host 10.1.2.3 and udp dst port 67"), ElementsAre("DHCP"));
+  EXPECT_THAT(control_in("net 10.0.0.0/8 and portrange 67-68"), ElementsAre("DHCP"));
+  EXPECT_THAT(control_in("udp port 546"), ElementsAre("DHCPv6"));
+  EXPECT_THAT(control_in("ip6 and udp dst port 547"), ElementsAre("DHCPv6"));
+  EXPECT_THAT(control_in("icmp6[icmp6type] = icmp6-neighborsolicit"), ElementsAre("neighbour discovery"));
+  EXPECT_THAT(control_in("icmp6[0] = 131"), ElementsAre("MLD"));
+  EXPECT_THAT(control_in("icmp6[0] >= 133 and icmp6[0] <= 137"),
+              ElementsAre("router discovery", "neighbour discovery", "ICMPv6 redirects"));
+  EXPECT_THAT(control_in("host fe80::5 and icmp6[0] = 134"), ElementsAre("router discovery"));
+}
+
+TEST(MatchExpression, NamesNoControlProtocolThatItTakesAmongOthers) {
+  for (const auto* expression :
+       {"ip", "udp", "icmp6", "icmp", "net 10.0.0.0/8", "portrange 1-1023", "not tcp", "not port 66",
+        "udp port 53", "host 10.0.0.1", "multicast", "src port 67 or tcp", "not udp port 67", "ip6",
+        "icmp6[0] = 128", "ip proto 50"}) {
+    EXPECT_THAT(control_in(expression), testing::IsEmpty()) << expression;
+  }
 }
 
 TEST(MatchExpression, MayBeRunByTwoThreadsAtOnce) {

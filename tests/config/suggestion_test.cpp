@@ -21,7 +21,12 @@ TEST(Suggestion, DoesNotMindCapitals) {
 }
 
 TEST(Suggestion, PrefersTheNearest) {
-  EXPECT_EQ(nearest_word("ingres", kWords), "ingress");
+  EXPECT_EQ(nearest_word("inegress", kWords), "ingress")
+      << "one slip; egress, which comes first, is two away";
+}
+
+TEST(Suggestion, TakesTheFirstOfSeveralThatAreEquallyNear) {
+  EXPECT_EQ(nearest_word("engress", kWords), "egress");
 }
 
 TEST(Suggestion, FindsNothingFarOff) {

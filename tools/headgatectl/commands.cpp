@@ -123,7 +123,7 @@ void print_check_result(const ConfigResult& result, const std::string& file) {
 }
 
 int check(const Invocation& invocation) {
-  const ConfigResult result = load_config(invocation.argument);
+  const ConfigResult result = load_config(invocation.argument, FileUse::once);
   if (invocation.json) {
     Json json = {{"schema", kSchema}, {"file", invocation.argument}, {"valid", result.ok()}};
     json["errors"] = json["warnings"] = Json::array();
