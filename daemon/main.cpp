@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -14,19 +13,30 @@
 #include "config/command_line.hpp"
 #include "config/config_file.hpp"
 #include "daemon.hpp"
+#include "headgate/clock.hpp"
 #include "headgate/control_message.hpp"
 #include "linux/available_memory.hpp"
 #include "linux/growing_memory.hpp"
 #include "linux/real_time.hpp"
 #include "linux/traffic_divert.hpp"
 #include "log.hpp"
+<<<<<<< HEAD
 #include "service/service_manager.hpp"
+=======
+#include "output.hpp"
+#include "standard_descriptors.hpp"
+>>>>>>> service
 
 namespace headgate {
 namespace {
 
+<<<<<<< HEAD
 // What each sign of life while expressions are compiled gives the start more than it has.
 constexpr auto kStartExtension = std::chrono::seconds(30);
+=======
+// How long the end of the process waits for its log to be written.
+constexpr Duration kLastWords = std::chrono::seconds(1);
+>>>>>>> service
 
 // Waited for by the main loop; blocked before the first thread is made, so that no thread is interrupted by them.
 void block_signals() {
@@ -71,14 +81,21 @@ int check(const CommandLine& command_line, CompiledMatches& matches) {
 
 int run_daemon(const CommandLine& command_line, CompiledMatches& matches) {
   block_signals();
+<<<<<<< HEAD
   const Surroundings surroundings{.matches = &matches,
                                   .meanwhile = [] { ServiceManager().extend_timeout(kStartExtension); },
                                   .memory = available_memory(Held::does_not_count)};
   std::optional<Config> config = read_config(command_line, FileUse::again, surroundings);
   if (!config) return kExitUsage;
-  limit_thread_stacks();
   const std::string refusal = lock_memory();
   if (!refusal.empty())
+=======
+  limit_thread_stacks();
+  log_in_background();
+  std::optional<Config> config = read_config(command_line);
+  if (!config) return kExitUsage;
+  if (const std::string refusal = lock_memory(); !refusal.empty()) {
+>>>>>>> service
     log_notice("memory is not locked, departures may be late when memory is short: " + refusal);
   GrowingMemory memory(refusal.empty());
   Daemon(std::move(*config), command_line, matches, memory).run();
@@ -88,10 +105,10 @@ int run_daemon(const CommandLine& command_line, CompiledMatches& matches) {
 int run(const CommandLine& command_line, CompiledMatches& matches) {
   switch (command_line.action) {
     case CommandLine::Action::show_help:
-      std::fputs(command_line_help().c_str(), stdout);
+      print(command_line_help());
       return kExitOk;
     case CommandLine::Action::show_version:
-      std::puts("headgated " HEADGATE_VERSION);
+      print("headgated " HEADGATE_VERSION "\n");
       return kExitOk;
     case CommandLine::Action::check:
       return check(command_line, matches);
@@ -109,21 +126,28 @@ int exit_code_of(const std::error_code& code) {
   return not_permitted ? kExitNotPermitted : kExitRefused;
 }
 
-}  // namespace
-}  // namespace headgate
-
-int main(int argc, char** argv) {
-  using namespace headgate;
+// Whatever comes of it becomes an exit code.
+int run_and_report(const std::vector<std::string>& arguments) {
   try {
+<<<<<<< HEAD
     CompiledMatches matches;
-    const CommandLineResult parsed = parse_command_line({argv + 1, argv + argc}, matches);
+    const CommandLineResult parsed = parse_command_line(arguments, matches);
+=======
+    const CommandLineResult parsed = parse_command_line(arguments);
+>>>>>>> service
     for (const std::string& warning : parsed.warnings) log_warning(warning);
     for (const std::string& error : parsed.errors) log_error(error);
     if (!parsed.ok()) {
       log_error("see headgated --help");
       return kExitUsage;
     }
+<<<<<<< HEAD
     return run(parsed.command_line, matches);
+=======
+    return run(parsed.command_line);
+  } catch (const OutputClosed&) {
+    return kExitOk;
+>>>>>>> service
   } catch (const std::system_error& error) {
     log_error(error.what());
     return exit_code_of(error.code());
@@ -131,4 +155,14 @@ int main(int argc, char** argv) {
     log_error(error.what());
     return kExitRefused;
   }
+}
+
+}  // namespace
+}  // namespace headgate
+
+int main(int argc, char** argv) {
+  headgate::open_standard_descriptors();
+  const int code = headgate::run_and_report({argv + (argc > 0 ? 1 : 0), argv + argc});
+  headgate::flush_log(headgate::kLastWords);
+  return code;
 }
