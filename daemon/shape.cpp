@@ -128,12 +128,12 @@ void Shape::attach() {
   attachment_ = std::make_unique<Attachment>(daemon_, config_, classifier_, workers_, log_);
   try {
     attachment_->start();
+    state_.clear();
+    watch_hooks();
   } catch (...) {
     attachment_.reset();
     throw;
   }
-  state_.clear();
-  watch_hooks();
 }
 
 void Shape::try_to_attach() {
@@ -184,9 +184,8 @@ bool Shape::concerns(const Link& link) const {
   if (link.is_called(config_.interface) || link.is_called(config_.forward_to)) return true;
   if (!attachment_) return false;
   const TrafficDivert& divert = attachment_->divert();
-  return link.index == divert.interface_index() ||
-         link.index == divert.transmit_index() || link.index == divert.device_index() ||
-         link.index == divert.peer_index();
+  return link.index == divert.interface_index() || link.index == divert.transmit_index() ||
+         link.index == divert.device_index() || link.index == divert.peer_index();
 }
 
 void Shape::maintain(Netlink& netlink) {
@@ -248,7 +247,8 @@ std::string Shape::why_not_intact(Netlink& netlink) const {
   const TrafficDivert& divert = attachment_->divert();
   const std::optional<Link> interface = netlink.find_link(divert.interface_index());
   if (!interface) return "interface " + config_.interface + " was deleted";
-  if (std::string reason = why_another(netlink, config_.interface, *interface); !reason.empty()) return reason;
+  if (std::string reason = why_another(netlink, config_.interface, *interface); !reason.empty())
+    return reason;
   if (interface->mtu != divert.mtu()) return "its MTU changed to " + std::to_string(interface->mtu);
   const std::optional<Link> out = netlink.find_link(divert.transmit_index());
   if (!out) return "where it sends was deleted";

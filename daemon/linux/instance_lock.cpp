@@ -88,9 +88,9 @@ std::vector<std::string> lock_files(const FileDescriptor& directory) {
 std::optional<InstanceLock> InstanceLock::acquire(const std::string& name, const std::string& path) {
   FileDescriptor directory = open_runtime_directory(path);
   for (;;) {
-    FileDescriptor file(check_system_call("open the lock " + path + "/" + name,
-                                          openat(directory.get(), name.c_str(),
-                                                 O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kMode)));
+    FileDescriptor file(check_system_call(
+        "open the lock " + path + "/" + name,
+        openat(directory.get(), name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kMode)));
     if (!try_to_lock(file)) return std::nullopt;
     if (!is_in_directory(file, directory, name)) continue;
     give_to_owner_of(directory, file);

@@ -65,8 +65,8 @@ std::vector<ino_t> marks(int interface_index, LiveMark::Meaning meaning) {
 
 bool holds_socket(const std::filesystem::path& process, const std::string& socket) {
   std::error_code error;  // a process that ends meanwhile, or that is not ours to look at
-  for (std::filesystem::directory_iterator descriptor(process / "fd", error), end; !error && descriptor != end;
-       descriptor.increment(error)) {
+  for (std::filesystem::directory_iterator descriptor(process / "fd", error), end;
+       !error && descriptor != end; descriptor.increment(error)) {
     std::error_code gone;
     if (std::filesystem::read_symlink(descriptor->path(), gone) == socket) return true;
   }

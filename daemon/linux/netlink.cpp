@@ -96,8 +96,8 @@ void parse_xdp(nlattr* nested, Link& link) {
 }  // namespace
 
 bool Link::is_called(const std::string& some_name) const {
-  return name == some_name || std::find(alternative_names.begin(), alternative_names.end(), some_name) !=
-                                  alternative_names.end();
+  return name == some_name ||
+         std::find(alternative_names.begin(), alternative_names.end(), some_name) != alternative_names.end();
 }
 
 std::string Link::all_names() const {

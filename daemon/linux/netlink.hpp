@@ -45,8 +45,8 @@ struct Filter {
   std::uint16_t priority = 0;  // lower runs first
   std::uint16_t protocol = 0;  // host byte order; ETH_P_ALL: every packet
   std::uint32_t handle = 0;
-  std::string kind;  // "bpf"
-  std::string name;  // of a bpf filter: shown by tc, and how clean-up knows ours
+  std::string kind;           // "bpf"
+  std::string name;           // of a bpf filter: shown by tc, and how clean-up knows ours
   std::uint32_t program = 0;  // id of a bpf filter's program
   std::uint32_t chain = 0;    // only those of chain 0 run by themselves
 };

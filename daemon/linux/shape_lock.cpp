@@ -17,7 +17,8 @@ const char* name_of(Direction direction) {
 }
 
 LiveMark::Meaning meaning_of(Direction direction) {
-  return direction == Direction::egress ? LiveMark::Meaning::shapes_egress : LiveMark::Meaning::shapes_ingress;
+  return direction == Direction::egress ? LiveMark::Meaning::shapes_egress
+                                        : LiveMark::Meaning::shapes_ingress;
 }
 
 std::string file_name(int interface_index, Direction direction) {
@@ -34,8 +35,9 @@ std::string process_text(pid_t process) {
 [[noreturn]] void refuse(const Link& interface, Direction direction, pid_t holder) {
   const std::string title = interface.name + " " + name_of(direction);
   if (holder != getpid()) throw std::runtime_error(title + " is already shaped by " + process_text(holder));
-  throw std::runtime_error(title + " is already shaped by another [[shape]], that may call it by another of its names (" +
-                           interface.all_names() + "): expected its classes in one [[shape]]");
+  throw std::runtime_error(
+      title + " is already shaped by another [[shape]], that may call it by another of its names (" +
+      interface.all_names() + "): expected its classes in one [[shape]]");
 }
 
 // Where this user may not write, the mark alone must do.

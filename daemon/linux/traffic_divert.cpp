@@ -66,8 +66,9 @@ std::optional<Link> find_forward_to(Netlink& netlink, const Link& interface, con
                              ": only what arrives can be forwarded (direction ingress)");
   const Link forward_to = find_interface(netlink, options.forward_to);
   if (forward_to.index == interface.index)
-    throw std::runtime_error(options.interface + " cannot be forwarded to itself" +
-                             (options.forward_to == options.interface ? "" : ", also called " + options.forward_to));
+    throw std::runtime_error(
+        options.interface + " cannot be forwarded to itself" +
+        (options.forward_to == options.interface ? "" : ", also called " + options.forward_to));
   return forward_to;
 }
 
@@ -203,8 +204,8 @@ TrafficDivert::Hooks TrafficDivert::hooks() const {
     const std::string hook = state.interface.name + " " + name_of(state.direction);
     hooks.bypass = judge(*state.divert, hook, "what it passes by is not shaped", hooks.missing);
   }
-  for (const auto& [attachment, end] : {std::pair(&state.drop, &state.device.peer()),
-                                        std::pair(&state.give_back, &state.device.device())}) {
+  for (const auto& [attachment, end] :
+       {std::pair(&state.drop, &state.device.peer()), std::pair(&state.give_back, &state.device.device())}) {
     std::string obstruction =
         judge(*attachment, end->name + " ingress", "packets would be lost there", hooks.missing);
     if (obstruction.empty()) obstruction = xdp_obstruction(state.netlink, *end);

@@ -98,22 +98,22 @@ def answers_all(net, headgate, programs, direction):
     return headgate.shape()["received"]["packets"] == before
 
 
+# Of a shape in this direction: on which device, on which hook, what it answers.
 OBSTRUCTIONS = {
-    "a program on the divert device": ("hg0", "ingress", PASS),
-    "a program that drops on the divert device": ("hg0", "ingress", DROP),
-    "a program on its other end": ("hg0p", "ingress", PASS),
-    "a program that lets go on": ("hg0p", "ingress", NEXT),
-    "an XDP program on the divert device": ("hg0", "xdp", XDP_DROP),
-    "an XDP program on its other end": ("hg0p", "xdp", XDP_PASS),
+    "a program on the divert device": ("ingress", "hg0", "ingress", PASS),
+    "a program that drops on the divert device": ("egress", "hg0", "ingress", DROP),
+    "a program on its other end": ("egress", "hg0p", "ingress", PASS),
+    "a program that lets go on": ("ingress", "hg0p", "ingress", NEXT),
+    "an XDP program on the divert device": ("ingress", "hg0", "xdp", XDP_DROP),
+    "an XDP program on its other end": ("egress", "hg0p", "xdp", XDP_PASS),
 }
 
 
 @needs_tcx
-@pytest.mark.parametrize("direction", SHAPES)
 @pytest.mark.parametrize("obstruction", OBSTRUCTIONS)
 def test_where_others_stand_in_the_way_on_the_divert_device_the_host_is_open_until_they_have_gone(
-        net, headgate, programs, divert, direction, obstruction):
-    device, hook, verdict = OBSTRUCTIONS[obstruction]
+        net, headgate, programs, divert, obstruction):
+    direction, device, hook, verdict = OBSTRUCTIONS[obstruction]
     headgate.start(SHAPES[direction], divert=divert)
     devices = traces.divert_devices(net.host)
     foreign = ForeignProgram(net.host, device, hook, verdict)
