@@ -59,6 +59,10 @@ class Attachment {
 
   void start();
 
+  // Opens the host; the workers go on with what they have, until resume().
+  void detach() { divert_.detach(); }
+  void resume() { divert_.attach(); }
+
   // Inline: the end leaves the wire between the two interfaces, for another attachment will follow.
   void keep_wire() { divert_.keep_wire(); }
 

@@ -46,7 +46,7 @@ class Daemon : public DaemonControl {
   void handle_links();
   void tick();
   std::string status_line() const;
-  Shape* find(const ShapeConfig& config) const;
+  Shape* find(const ShapeConfig& config);
   Shape* find(const std::string& interface, Direction direction) const;
   std::unique_ptr<Shape> make_shape(const ShapeConfig& config);
   static void stop(const Shapes& shapes);

@@ -18,25 +18,21 @@
 #include "linux/available_memory.hpp"
 #include "linux/growing_memory.hpp"
 #include "linux/real_time.hpp"
+#include "linux/runtime_directory.hpp"
 #include "linux/traffic_divert.hpp"
 #include "log.hpp"
-<<<<<<< HEAD
-#include "service/service_manager.hpp"
-=======
 #include "output.hpp"
+#include "service/service_manager.hpp"
 #include "standard_descriptors.hpp"
->>>>>>> service
 
 namespace headgate {
 namespace {
 
-<<<<<<< HEAD
 // What each sign of life while expressions are compiled gives the start more than it has.
 constexpr auto kStartExtension = std::chrono::seconds(30);
-=======
+
 // How long the end of the process waits for its log to be written.
 constexpr Duration kLastWords = std::chrono::seconds(1);
->>>>>>> service
 
 // Waited for by the main loop; blocked before the first thread is made, so that no thread is interrupted by them.
 void block_signals() {
@@ -81,7 +77,8 @@ int check(const CommandLine& command_line, CompiledMatches& matches) {
 
 int run_daemon(const CommandLine& command_line, CompiledMatches& matches) {
   block_signals();
-<<<<<<< HEAD
+  limit_thread_stacks();
+  log_in_background();
   const Surroundings surroundings{.matches = &matches,
                                   .meanwhile = [] { ServiceManager().extend_timeout(kStartExtension); },
                                   .memory = available_memory(Held::does_not_count)};
@@ -89,14 +86,8 @@ int run_daemon(const CommandLine& command_line, CompiledMatches& matches) {
   if (!config) return kExitUsage;
   const std::string refusal = lock_memory();
   if (!refusal.empty())
-=======
-  limit_thread_stacks();
-  log_in_background();
-  std::optional<Config> config = read_config(command_line);
-  if (!config) return kExitUsage;
-  if (const std::string refusal = lock_memory(); !refusal.empty()) {
->>>>>>> service
     log_notice("memory is not locked, departures may be late when memory is short: " + refusal);
+  make_runtime_directory();
   GrowingMemory memory(refusal.empty());
   Daemon(std::move(*config), command_line, matches, memory).run();
   return kExitOk;
@@ -129,25 +120,17 @@ int exit_code_of(const std::error_code& code) {
 // Whatever comes of it becomes an exit code.
 int run_and_report(const std::vector<std::string>& arguments) {
   try {
-<<<<<<< HEAD
     CompiledMatches matches;
     const CommandLineResult parsed = parse_command_line(arguments, matches);
-=======
-    const CommandLineResult parsed = parse_command_line(arguments);
->>>>>>> service
     for (const std::string& warning : parsed.warnings) log_warning(warning);
     for (const std::string& error : parsed.errors) log_error(error);
     if (!parsed.ok()) {
       log_error("see headgated --help");
       return kExitUsage;
     }
-<<<<<<< HEAD
     return run(parsed.command_line, matches);
-=======
-    return run(parsed.command_line);
   } catch (const OutputClosed&) {
     return kExitOk;
->>>>>>> service
   } catch (const std::system_error& error) {
     log_error(error.what());
     return exit_code_of(error.code());

@@ -66,7 +66,10 @@ class Shape {
   const ShapeConfig& config() const { return config_; }
   std::string title() const { return title_of(config_); }
   bool diverting() const { return attachment_ != nullptr && attachment_->diverting(); }
-  const std::string& state() const { return state_; }  // why the host is open; empty while diverting
+  // Why the host is open. While diverting: what is wrong all the same, mostly nothing.
+  const std::string& state() const { return state_.empty() ? bypass_ : state_; }
+  // Which interface it shapes, or would: by its name, and while nobody has that by the attachment. 0: none.
+  int interface_index(Netlink& netlink) const;
 
   // Asked for of all shapes first, then read: a worker that does not answer is waited for once, until `patience`.
   void ask_for_statistics();
@@ -89,6 +92,9 @@ class Shape {
   void try_to_attach();
   void end_attachment(const std::string& reason);
   std::string why_not_intact(Netlink& netlink) const;
+  void watch_hooks();
+  void resume();
+  void note_bypass(const std::string& bypass);
   void open_since(const std::string& reason);
   bool switch_is_open() const;
   std::string starvation() const;
@@ -114,7 +120,8 @@ class Shape {
   ShapeParts parts_;
   std::unique_ptr<Attachment> attachment_;  // none: the host is open
   bool running_ = false;                    // between start() and stop()
-  std::string state_ = "not started";
+  std::string state_ = "not started";       // empty while diverting
+  std::string bypass_;                      // what lets packets pass us by while diverting
   Losses past_losses_;
   std::uint64_t openings_logged_ = 0;
   bool open_switch_logged_ = false;

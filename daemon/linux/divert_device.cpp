@@ -42,15 +42,12 @@ std::string DivertDevice::alias(const std::string& interface, Direction directio
          interface;
 }
 
-std::string DivertDevice::lock_name(const Link& end) {
-  return "headgate/device/" + pair_name(end);
-}
-
 DivertDevice::DivertDevice(Netlink& netlink, const std::string& alias, unsigned mtu, Offload offload)
     : netlink_(netlink) {
   make_pair(alias, mtu);
   try {
-    lock_ = InstanceLock::acquire(lock_name(device_));
+    device_mark_.emplace(device_.index, LiveMark::Meaning::uses_device);
+    peer_mark_.emplace(peer_.index, LiveMark::Meaning::uses_device);
     for (const Link& end : {device_, peer_}) {
       if (offload == Offload::none) {
         turn_off_segmentation_and_checksum_offload(end.name);
