@@ -65,8 +65,14 @@ class Headgate(Side):
     def set_up(self, path, undo):
         self.daemon = Daemon(self.namespace(path), self._programs)
         undo.callback(self.daemon.close)
+        undo.push(self._kill_after_failure)
         self.daemon.start(self.config(path), wait=False, **self._daemon_keys)
         self.daemon.wait_ready(self.patience)
+
+    def _kill_after_failure(self, failure, *_):
+        """So that it is the failure that is told, and not that a stop did not come to its end either."""
+        if failure and self.daemon.running():
+            self.daemon.kill()
 
     def namespace(self, path):
         """Where it runs, and in what manner."""
