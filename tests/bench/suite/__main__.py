@@ -7,6 +7,7 @@ import sys
 import time
 
 from suite import build, figures, machine, paths, plots
+from suite.other_build import OtherBuild
 from suite.report import Report
 
 EXPLANATION = """
@@ -23,12 +24,23 @@ def parse_arguments():
     parser.add_argument("--list", action="store_true", help="list the figures")
     parser.add_argument("--quick", action="store_true", help="two short rounds: whether the suite works, not how fast")
     parser.add_argument("--rounds", type=int, help="rounds of each comparison; 5 unless given")
+    parser.add_argument("--against", metavar="BUILD", type=other_build,
+                        help="also another build of headgate in turn with this one, such as of an older commit: its "
+                             "build directory, or the bin/ in it")
+    parser.add_argument("--only-headgate", action="store_true", help="leave out the peers")
     parser.add_argument("--json", metavar="FILE", help="write every round's values")
     options = parser.parse_args()
     unknown = [name for name in options.figures if name not in figures.ALL]
     if unknown:
         parser.error(f"there is no figure {', '.join(unknown)}; there are: {', '.join(figures.ALL)}")
     return options
+
+
+def other_build(path):
+    try:
+        return OtherBuild(path)
+    except (ValueError, OSError) as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from problem
 
 
 def measure(names, effort, report):
@@ -57,7 +69,8 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     build.build()
     paths.network.sweep()
-    effort = figures.Effort(quick=options.quick, rounds=options.rounds)
+    effort = figures.Effort(quick=options.quick, rounds=options.rounds, against=options.against,
+                            only_headgate=options.only_headgate)
     report = Report(machine.describe(), effort)
     complete = False
     try:

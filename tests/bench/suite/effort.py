@@ -1,16 +1,34 @@
-"""How long and how often to measure, and the order in which sides take their turns."""
+"""How long and how often to measure, which sides take part, and the order in which they take their turns."""
+
+import copy
 
 
 class Effort:
-    def __init__(self, quick=False, rounds=None):
+    def __init__(self, quick=False, rounds=None, against=None, only_headgate=False):
         self.quick = quick
         self.rounds = rounds or (2 if quick else 5)
+        self.against = against  # an OtherBuild, or None
+        self.only_headgate = only_headgate
 
     def seconds(self, full, quick):
         return quick if self.quick else full
 
-    def turns(self, sides):
-        """Each side once a round, and every other round in reverse, so that none always comes first."""
-        for number in range(self.rounds):
-            for side in sides if number % 2 == 0 else reversed(sides):
-                yield side
+    def without_other_build(self):
+        effort = copy.copy(self)
+        effort.against = None
+        return effort
+
+    def builds(self, side):
+        """The side by this build, and by the other if there is one."""
+        return [side, side.by(self.against)] if self.against and side.is_headgate else [side]
+
+    def turns(self, sides, keep=(), most=None):
+        """Each side once a round, and every other round in reverse, so that none always comes first.
+
+        Headgate by the other build comes right beside its own side. `keep` are peers without which nothing can be told,
+        `most` is a bound on the rounds.
+        """
+        taking_part = [one for side in sides if side.is_headgate or side in keep or not self.only_headgate
+                       for one in self.builds(side)]
+        for number in range(min(self.rounds, most or self.rounds)):
+            yield from taking_part if number % 2 == 0 else reversed(taking_part)

@@ -12,14 +12,18 @@ from suite.paths import ROOT
 TICK = 1 / os.sysconf("SC_CLK_TCK")  # s
 
 
+def commit_of(source):
+    """Of a source tree; empty where git does not know it."""
+    return subprocess.run(["git", "-c", f"safe.directory={source}", "describe", "--always", "--dirty"], cwd=source,
+                          capture_output=True, text=True).stdout.strip()
+
+
 def describe():
     cpu = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
     memory = int(re.search(r"MemTotal:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text())[1])
-    commit = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "describe", "--always", "--dirty"], cwd=ROOT,
-                            capture_output=True, text=True).stdout.strip()
     return {"kernel": platform.release(), "cpu": cpu[1] if cpu else platform.machine(), "cores": os.cpu_count(),
             "memory_gib": round(memory / 2**20, 1), "virtual": "hypervisor" in pathlib.Path("/proc/cpuinfo").read_text(),
-            "commit": commit, "date": time.strftime("%Y-%m-%d %H:%M:%S %z")}
+            "commit": commit_of(ROOT), "date": time.strftime("%Y-%m-%d %H:%M:%S %z")}
 
 
 class CpuTime:
@@ -66,5 +70,19 @@ class ProcessTime:
         return self._read()[1] - self._start[1]
 
 
+def process_seconds(pid):
+    """Of CPU since its start, threads that have ended included."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * TICK
+
+
+def status_bytes(pid, field):
+    return int(re.search(rf"{field}:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) * 1024
+
+
 def resident_bytes(pid):
-    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) * 1024
+    return status_bytes(pid, "VmRSS")
+
+
+def locked_bytes(pid):
+    return status_bytes(pid, "VmLck")

@@ -4,8 +4,10 @@ A side is used as `with side.on(path):`, has a `name` for tables, and may say mo
 """
 
 import contextlib
+import copy
 import subprocess
 
+from suite.other_build import of_other_build
 from suite.paths import FORWARDER_CPU, PROGRAMS, pinned, processes
 
 from daemon import Headgate as Daemon  # tests/integration
@@ -14,6 +16,9 @@ HEADGATE = "headgate"
 
 
 class Side:
+    is_headgate = False
+    cpu = FORWARDER_CPU  # of its process, if it has one; None: where the kernel has it
+
     def __init__(self, name):
         self.name = name
 
@@ -30,10 +35,21 @@ class Side:
 class Headgate(Side):
     """headgated, pinned. `classes` is what follows the shape's keys in the configuration."""
 
+    is_headgate = True
+    patience = 10  # s, until it is ready
+    _programs = PROGRAMS
+
     def __init__(self, classes, name=HEADGATE, shape_keys="", cpu=FORWARDER_CPU, **daemon_keys):
         super().__init__(name)
-        self._classes, self._shape_keys, self._cpu, self._daemon_keys = classes, shape_keys, cpu, daemon_keys
+        self._classes, self._shape_keys, self.cpu, self._daemon_keys = classes, shape_keys, cpu, daemon_keys
         self.daemon = None
+
+    def by(self, build):
+        """The same side by another build of headgate."""
+        other = copy.copy(self)
+        other.name = of_other_build(self.name)
+        other._programs = build.programs
+        return other
 
     @property
     def process(self):
@@ -47,17 +63,28 @@ class Headgate(Side):
         return shape + self._shape_keys + "\n" + self._classes
 
     def set_up(self, path, undo):
-        self.daemon = Daemon(_Pinned(path.shaper, self._cpu), PROGRAMS)
+        self.daemon = Daemon(self.namespace(path), self._programs)
         undo.callback(self.daemon.close)
-        self.daemon.start(self.config(path), **self._daemon_keys)
+        undo.push(self._kill_after_failure)
+        self.daemon.start(self.config(path), wait=False, **self._daemon_keys)
+        self.daemon.wait_ready(self.patience)
+
+    def _kill_after_failure(self, failure, *_):
+        """So that it is the failure that is told, and not that a stop did not come to its end either."""
+        if failure and self.daemon.running():
+            self.daemon.kill()
+
+    def namespace(self, path):
+        """Where it runs, and in what manner."""
+        return _Pinned(path.shaper, self.cpu)
 
     def knows(self, path):
         """Whether this headgated takes the configuration."""
-        daemon = Daemon(path.shaper, PROGRAMS)
+        daemon = Daemon(path.shaper, self._programs)
         try:
             daemon.write(self.config(path), **self._daemon_keys)
-            return processes.run(path.shaper.command(PROGRAMS / "headgated", "--check", "--config", daemon.config_path),
-                                 check=False).returncode == 0
+            check = path.shaper.command(self._programs / "headgated", "--check", "--config", daemon.config_path)
+            return processes.run(check, check=False).returncode == 0
         finally:
             daemon.close()
 
@@ -80,12 +107,12 @@ class BareForwarder(Side):
         scheduling = ", SCHED_FIFO" if fifo else ""
         super().__init__(name or f"bare forwarder, {threads} thread{'s' if threads > 1 else ''}{scheduling}")
         self._arguments = ["--threads", threads, *(["--fifo"] if fifo else [])]
-        self._cpu = cpu
+        self.cpu = cpu
         self.process = None
 
     def set_up(self, path, undo):
         to = ["--forward-to", "eth1"] if path.shaper is not path.source else []
-        self.process = path.shaper.start(*pinned(self._cpu, PROGRAMS / "bare_forwarder", "--interface", "eth0", *to,
+        self.process = path.shaper.start(*pinned(self.cpu, PROGRAMS / "bare_forwarder", "--interface", "eth0", *to,
                                                  *self._arguments), stderr=subprocess.PIPE, text=True)
         undo.callback(processes.end, self.process)
         line = self.process.stderr.readline()

@@ -4,27 +4,49 @@ import json
 import re
 
 from suite import paths
+from suite.other_build import of_other_build
 from suite.report import Metric, Table
 
 TITLE = "the core alone: admit and release, one thread, random order, offered load equal to the flows' rates"
 # Million packets a second, by flows, of 64-byte frames.
 BARS = {1: 20, 1_000: 20, 100_000: 8, 1_000_000: 5}
 
-METRICS = [Metric("mpps", "million packets/s", 2), Metric("dropped", "dropped %", 2)]
+METRICS = [Metric("mpps", "million packets/s", 2, better="more"), Metric("dropped", "dropped %", 2)]
+
+
+class Benchmark:
+    """One build's core_benchmark."""
+
+    is_headgate = True
+
+    def __init__(self, programs, named=str):
+        self.program, self._named = programs / "core_benchmark", named
+
+    def by(self, build):
+        return Benchmark(build.programs, of_other_build)
+
+    def one_round(self, seconds):
+        """The values of each of its runs by name."""
+        command = [self.program, "--benchmark_format=json", "--benchmark_enable_random_interleaving=true",
+                   f"--benchmark_min_time={seconds}"]
+        output = paths.processes.run(paths.pinned(paths.FORWARDER_CPU, *command), timeout=600).stdout
+        for run in json.loads(output)["benchmarks"]:
+            if "items_per_second" in run:
+                dropped = run.get("dropped")
+                yield (self._named(re.sub(r"/(min_time|repeats):[^/]*", "", run["name"])),
+                       {"mpps": run["items_per_second"] / 1e6, "dropped": dropped * 100 if dropped is not None else None})
 
 
 def measure(figure, effort):
-    command = [paths.PROGRAMS / "core_benchmark", "--benchmark_format=json",
-               f"--benchmark_repetitions={effort.rounds}", "--benchmark_enable_random_interleaving=true",
-               f"--benchmark_min_time={effort.seconds(1, 0.05)}"]
-    output = paths.processes.run(paths.pinned(paths.FORWARDER_CPU, *command), timeout=1200).stdout
+    benchmark = Benchmark(paths.PROGRAMS)
+    missing = [one for one in effort.builds(benchmark) if not one.program.exists()]
+    if missing:
+        figure.remark(f"the other build is left out: there is no {missing[0].program}")
+        effort = effort.without_other_build()
     table = Table(f"on CPU {paths.FORWARDER_CPU}:", "", METRICS)
-    for run in json.loads(output)["benchmarks"]:
-        if run.get("run_type") == "aggregate" or "items_per_second" not in run:
-            continue
-        name = re.sub(r"/(min_time|repeats):[^/]*", "", run["name"])
-        dropped = run.get("dropped")
-        table.add(name, {"mpps": run["items_per_second"] / 1e6, "dropped": dropped * 100 if dropped is not None else None})
+    for side in effort.turns([benchmark]):
+        for name, values in side.one_round(effort.seconds(1, 0.05)):
+            table.add(name, values)
     table.rounds = dict(sorted(table.rounds.items(), key=lambda item: [int(n) for n in re.findall(r":(\d+)", item[0])]))
     figure.show(table)
     for flows, bar in BARS.items():

@@ -14,9 +14,9 @@ METRICS = [Metric("cpu_ppm", "CPU us/s", 1), Metric("wake_ups", "wake-ups/s", 2)
 def measure(figure, effort):
     path = paths.egress()
     try:
-        table = Table("one shape, no traffic:", "", METRICS)
-        for _ in range(effort.rounds):
-            with sides.Headgate(CLASSES).on(path) as side:
+        table = Table("one shape, no traffic:", sides.HEADGATE, METRICS)
+        for side in effort.turns([sides.Headgate(CLASSES)]):
+            with side.on(path):
                 time.sleep(effort.seconds(2, 1))
                 own, started = ProcessTime(side.daemon.process.pid), time.monotonic()
                 time.sleep(effort.seconds(10, 2))

@@ -11,8 +11,9 @@ TITLE = "rate over 10 s against the configured one, and bursts after idle"
 AT_ONCE = 200  # packets offered after the pause
 COUNTED_GAPS = 100
 
-METRICS = [Metric("rate", "packets/s", 2), Metric("ppm", "rate error ppm", 2), Metric("ends_ppm", "by first and last", 2),
-           Metric("offered", "offered, 1000/s", 1), Metric("burst", "packets ahead after idle", 0),
+METRICS = [Metric("rate", "packets/s", 2, better=""), Metric("ppm", "rate error ppm", 2, better=""),
+           Metric("ends_ppm", "by first and last", 2, better=""), Metric("offered", "offered, 1000/s", 1, better=""),
+           Metric("burst", "packets ahead after idle", 0),
            Metric("cpu", "CPU s/s", 3)]
 
 
@@ -53,7 +54,7 @@ def measure(figure, effort):
             for name in (sides.HEADGATE, sides.HEADGATE + FREE):
                 error, ahead = table.median(name, "ppm"), table.median(name, "burst")
                 figure.bar(f"{rate} pps, {name}: within 10 ppm", f"{error:+.2f} ppm", abs(error) <= 10)
-                figure.bar(f"{rate} pps, {name}: no burst after idle", f"{ahead:.0f} packets ahead (tbf: "
-                           f"{table.median(TBF, 'burst'):.0f})", ahead <= 1)
+                tbf_ahead = f" (tbf: {table.median(TBF, 'burst'):.0f})" if table.has(TBF) else ""
+                figure.bar(f"{rate} pps, {name}: no burst after idle", f"{ahead:.0f} packets ahead{tbf_ahead}", ahead <= 1)
     finally:
         path.delete()

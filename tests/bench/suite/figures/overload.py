@@ -21,11 +21,20 @@ CLASSES = f"""
   rate  = "{OLD_RATE}pps"
   queue = "50p"
 """
-METRICS = [Metric("before", "old flows before %", 2), Metric("lowest", "lowest in the flood %", 2),
-           Metric("median", "median %", 2), Metric("offered", "flood, 1000/s", 0), Metric("answer_max", "slowest answer ms", 1),
+METRICS = [Metric("before", "old flows before %", 2, better=""), Metric("lowest", "lowest in the flood %", 2, better="more"),
+           Metric("median", "median %", 2, better="more"), Metric("offered", "flood, 1000/s", 0, better=""),
+           Metric("answer_max", "slowest answer ms", 1),
            Metric("answer_p50", "median ms", 1), Metric("resident", "resident MiB", 0),
            Metric("growth", "of that since the flood", 1), Metric("cpu", "CPU s/s", 2)]
 LOSSES = ("ring", "device", "queue_full", "pool_full", "flow_table_full")
+
+
+class Flooded(sides.Headgate):
+    """`arguments` are frame_source's for the flood."""
+
+    def __init__(self, flood, arguments):
+        super().__init__(CLASSES, name=f"{sides.HEADGATE}, {flood}")
+        self.arguments = arguments
 
 
 def answer_times(daemon, seconds):
@@ -57,7 +66,7 @@ def losses(shape):
     return {**lost, **{reason: reasons[reason]["packets"] for reason in LOSSES[2:]}}
 
 
-def one_round(path, side, seconds, flood_arguments):
+def one_round(path, side, seconds):
     with side.on(path):
         daemon = side.daemon
         far = paths.FarEnd(path, "--below", OLD_FLOWS, keep_records=True)
@@ -66,7 +75,7 @@ def one_round(path, side, seconds, flood_arguments):
         calm = time.time()
         time.sleep(1)
         before, lost_before, resident_before = time.time(), losses(daemon.shape()), resident_bytes(daemon.process.pid)
-        flood = paths.Source(path, "--flows", NEW_FLOWS, "--first-flow", OLD_FLOWS, *flood_arguments)
+        flood = paths.Source(path, "--flows", NEW_FLOWS, "--first-flow", OLD_FLOWS, *side.arguments)
         time.sleep(0.3)
         start = time.time()
         cpu = CpuTime()
@@ -90,16 +99,17 @@ def measure(figure, effort):
     figure.remark(f"the old flows are offered {OFFERED} x their {OLD_RATE} packets/s; max_flows and memory as by default")
     path = paths.egress()
     try:
-        by_source = {"flood of single packets": ["--scatter"], "flood of super-packets": ["--super", 32]}
-        table = Table("headgate:", "", METRICS)
-        lost = Table("where packets were lost, as headgate counts them:", "", [Metric(place, place, 0) for place in LOSSES])
-        for name in effort.turns(list(by_source)):
-            values = one_round(path, sides.Headgate(CLASSES), effort.seconds(3, 1), by_source[name])
-            table.add(name, values)
-            lost.add(name, values)
+        floods = [Flooded("single packets", ["--scatter"]), Flooded("super-packets", ["--super", 32])]
+        table = Table("by what the flood is made of:", "", METRICS)
+        lost = Table("where packets were lost, as headgate counts them:", "",
+                     [Metric(place, place, 0, better="") for place in LOSSES])
+        for side in effort.turns(floods):
+            values = one_round(path, side, effort.seconds(3, 1))
+            table.add(side.name, values)
+            lost.add(side.name, values)
         figure.show(table)
         figure.show(lost)
-        for name in by_source:
+        for name in (side.name for side in floods):
             lowest, answer = table.median(name, "lowest"), table.median(name, "answer_max")
             figure.bar(f"{name}: old flows keep their rate (within 0.5 %)", f"the lowest has {lowest:.2f} %", lowest >= 99.5)
             figure.bar(f"{name}: the control socket answers within 100 ms", f"{answer:.1f} ms", answer <= 100)

@@ -44,7 +44,7 @@ def headgate(rate, name=sides.HEADGATE, shape_keys="", cpu=paths.FORWARDER_CPU):
 
 def source(path, side, *arguments):
     """On a core of its own where the sides are pinned; where they are not it must be able to make room for them."""
-    return paths.Source(path, *arguments, cpu=None if side.name.endswith(FREE) else paths.SOURCE_CPU)
+    return paths.Source(path, *arguments, cpu=None if side.cpu is None else paths.SOURCE_CPU)
 
 
 def both_placements(rate, name, shape_keys=""):
@@ -55,14 +55,14 @@ def tbf(path, rate):
     return sides.tbf(path, rate * FRAME_BITS, limit=QUEUE)
 
 
-def known_sides(figure, path, rate):
-    """Ours by each setting that this headgated knows, and the peers."""
+def known_sides(figure, effort, path, rate):
+    """Ours by each setting that each headgated knows, and the peers."""
     all_sides = both_placements(rate, sides.HEADGATE)
     high = both_placements(rate, HIGH, 'precision = "high"')
-    if high[0].knows(path):
+    if all(build.knows(path) for build in effort.builds(high[0])):
         all_sides += high
     elif rate == RATES[0]:
-        figure.remark('left out: headgate with precision = "high", which this headgated does not know')
+        figure.remark('left out: headgate with precision = "high", which not every headgated here knows')
     return [*all_sides, tbf(path, rate), Pacer(rate)]
 
 
@@ -70,7 +70,7 @@ def one_round(path, side, rate, seconds, keep_records=False):
     with side.on(path):
         far = paths.FarEnd(path, "--ideal-gap", 1_000_000_000 // rate, "--skip", 0.2, keep_records=keep_records)
         cpu = CpuTime()
-        own = ProcessTime(side.daemon.process.pid) if isinstance(side, sides.Headgate) else None
+        own = ProcessTime(side.daemon.process.pid) if side.is_headgate else None
         started = time.monotonic()
         if isinstance(side, Pacer):
             side.send(path, seconds + 0.2)
@@ -85,6 +85,8 @@ def one_round(path, side, rate, seconds, keep_records=False):
 
 
 def judge(figure, table, rate):
+    if not table.has(TBF, PACER):
+        return
     tbf_p99, pacer_p99 = table.median(TBF, "p99"), table.median(PACER, "p99")
     bar = max(0.5 * tbf_p99, 1.2 * pacer_p99)
     for name in (HIGH, HIGH + FREE):
@@ -105,7 +107,7 @@ def measure(figure, effort):
     try:
         for rate in RATES:
             table = Table(f"{rate} packets/s:", sides.HEADGATE, METRICS, compared="p99")
-            for side in effort.turns(known_sides(figure, path, rate)):
+            for side in effort.turns(known_sides(figure, effort, path, rate)):
                 drawn = rate == DRAWN_RATE and FREE not in side.name
                 values = one_round(path, side, rate, effort.seconds(3, 0.5), keep_records=drawn)
                 records = values.pop("records")

@@ -11,8 +11,8 @@ LASTS = 0.5  # s
 WINDOW = 10_000_000  # ns
 TBF, TBF_OF_A_SECOND = "tc tbf, burst rate / 250 Hz", "tc tbf, burst of a second"
 
-METRICS = [Metric("first", "first 10 ms, Mbit/s", 1), Metric("second", "10-20 ms", 1), Metric("later", "200-300 ms", 2),
-           Metric("cpu", "CPU s/s", 2)]
+METRICS = [Metric("first", "first 10 ms, Mbit/s", 1, better=""), Metric("second", "10-20 ms", 1, better=""),
+           Metric("later", "200-300 ms", 2, better=""), Metric("cpu", "CPU s/s", 2)]
 
 
 def by_window(records):
