@@ -84,7 +84,7 @@ class Shape {
 
  private:
   void attach();
-  std::string missing_interface() const;  // empty: all there
+  std::string missing_interface(Netlink& netlink) const;  // empty: all there
   bool is_in_force() const;
   void put_in_force_unattached(Reconfiguration& reconfiguration);
   bool change_taps(const std::function<void(PacketTaps& taps)>& change);

@@ -20,7 +20,6 @@ class ServiceManager {
   void status(std::string_view status);  // one line, shown by systemctl status
   void reloading();                      // ready() ends it
   void stopping(std::string_view status);
-  void extend_timeout(Duration from_now);  // of what goes on: starting, reloading, stopping
 
   // While starting, reloading or stopping: may take so long from now on, whatever the unit's time-outs say.
   void extend_timeout(Duration duration);
