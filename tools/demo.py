@@ -1,6 +1,7 @@
 """The show of tools/demo, once everything is built."""
 
 import json
+import os
 import pathlib
 import signal
 import socket
@@ -33,6 +34,20 @@ interface = "eth0"
   rate  = "{LIMIT}pps"
   queue = "100p"
 """
+
+
+ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+
+class Interrupted(Exception):
+    """The demo is to end."""
+
+
+def pause(seconds=0):
+    """Sleeps. The only place at which the demo is interrupted: everywhere else its signals are blocked, also for the
+    programs that it runs, so that nothing is left half made or half undone."""
+    if signal.sigtimedwait(ENDING, max(seconds, 0)):
+        raise Interrupted
 
 
 class Screen:
@@ -74,18 +89,33 @@ class Counter:
 
 
 class Daemon:
-    """headgated with a control socket of its own, ended with the demo."""
+    """headgated with a control socket of its own. Started by `with`, and stopped at its end."""
 
     def __init__(self, command, directory):
         self._control = directory / "control.sock"
         self._log = directory / "headgated.log"
+        self._command = [*command, "--control", self._control]
+
+    def __enter__(self):
         with open(self._log, "w") as log:
-            self._process = processes.start([*command, "--control", self._control], stdout=log, stderr=log)
+            # In a process group of its own: it is ended from here alone.
+            self._process = processes.start(self._command, stdout=log, stderr=log, process_group=0)
+        try:
+            self._wait_ready()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self._stop()
+
+    def _wait_ready(self):
         deadline = time.monotonic() + 10
         while self.control("version").returncode != 0:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 sys.exit(f"headgated did not start:\n{self._log.read_text().rstrip()}")
-            time.sleep(0.05)
+            pause(0.05)
 
     def control(self, *arguments):
         return processes.run([PROGRAMS / "headgatectl", "--control", self._control, *arguments], check=False)
@@ -110,7 +140,7 @@ class Daemon:
             reply = json.loads(connection.makefile().readline())
         return reply["uptime_s"], {flow["key"]["destination"]: flow["dropped"]["packets"] for flow in reply["flows"]}
 
-    def stop(self):
+    def _stop(self):
         processes.end(self._process)
 
 
@@ -148,7 +178,7 @@ def drive(net, daemon, delivered_counter):
         for address, rate, (start, seconds) in zip(ADDRESSES, OFFERED, PHASES):
             if address not in senders and second > start:
                 senders[address] = Sender(net.host, PROGRAMS, address, rate=rate, seconds=seconds)
-        time.sleep(max(started + second - time.monotonic(), 0))
+        pause(started + second - time.monotonic())
         screen.draw(table(f"second {second} of {SECONDS}", offered.next(), delivered.next(), dropped.next()))
     return {address: sender.finish()["sent"] for address, sender in senders.items()}
 
@@ -173,38 +203,34 @@ def show_namespaces(directory):
     config.write_text(CONFIG)
     net = network.Network()
     try:
+        pause()
         delivered_counter = Counter(net.peer, "prerouting")
-        daemon = Daemon(net.host.command(PROGRAMS / "headgated", "--config", config), directory)
-        try:
+        with Daemon(net.host.command(PROGRAMS / "headgated", "--config", config), directory) as daemon:
             print(f"A host with eth0 in one network namespace, its peer in another; headgated gives each destination\n"
-                  f"{LIMIT} packets per second with a queue of 100:\n{CONFIG}")
+                  f"{LIMIT} packets per second with a queue of 100:\n{CONFIG}", flush=True)
             sent = drive(net, daemon, delivered_counter)
-            time.sleep(0.3)  # the queues empty
+            pause(0.3)  # the queues empty
             summarize(sent, delivered_counter.read()[1], daemon.counters())
-        finally:
-            daemon.stop()
     finally:
         net.delete()
 
 
 def show_interface(directory, interface, rate):
-    daemon = Daemon([PROGRAMS / "headgated", "--interface", interface, "--rate", rate, "--key", "dst"], directory)
-    screen = Screen()
-    print(f"Shaping what leaves {interface} to {rate} for each destination; Ctrl-C ends it.\n")
+    print(f"Shaping what leaves {interface} to {rate} for each destination; Ctrl-C ends it.\n", flush=True)
     try:
-        while True:
-            daemon.check()
-            screen.draw(daemon.control("show").stdout.rstrip().splitlines())
-            time.sleep(1)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        daemon.stop()
-    print(f"\n{interface} is no longer shaped.")
+        with Daemon([PROGRAMS / "headgated", "--interface", interface, "--rate", rate, "--key", "dst"],
+                    directory) as daemon:
+            screen = Screen()
+            while True:
+                daemon.check()
+                screen.draw(daemon.control("show").stdout.rstrip().splitlines())
+                pause(1)
+    except Interrupted:
+        print(f"\n{interface} is no longer shaped.")
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     network.sweep()
     with tempfile.TemporaryDirectory(prefix="headgate-demo-") as directory:
         try:
@@ -212,8 +238,10 @@ def main():
                 show_interface(pathlib.Path(directory), sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "1000pps")
             else:
                 show_namespaces(pathlib.Path(directory))
-        except KeyboardInterrupt:
+        except Interrupted:
             print("\ninterrupted")
+        except BrokenPipeError:  # nobody reads any more
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -45,6 +45,11 @@ def voluntary_switches(pid):
     return switches
 
 
+def handles_signal(pid, number):
+    with open(f"/proc/{pid}/status") as status:
+        return int(re.search(r"SigCgt:\s+(\w+)", status.read())[1], 16) >> number - 1 & 1 == 1
+
+
 def has_real_time_thread(pid):
     return any(os.sched_getscheduler(int(thread)) == os.SCHED_FIFO for thread in os.listdir(f"/proc/{pid}/task"))
 
