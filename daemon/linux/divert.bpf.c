@@ -99,6 +99,8 @@ static __always_inline __u64 packets_in(struct __sk_buff* skb) {
   return (skb->len + skb->gso_size - 1) / skb->gso_size;
 }
 
+// Functions that are not static are verified once, each by itself; in one piece the paths through them would multiply.
+
 // What is control traffic is read as daemon/core/header_parser.cpp reads it, within the same limits. Of it the functions
 // return how many bytes of headers each packet of a super-packet has, of other traffic 0. `end` is where the packet ends
 // by its own word, as an offset in the frame.
@@ -122,7 +124,7 @@ static __always_inline __u32 icmpv6_control(struct __sk_buff* skb, __u32 offset,
   return (type >= 130 && type <= 137) || type == 143 ? offset : 0;
 }
 
-static __always_inline __u32 ipv4_control(struct __sk_buff* skb, __u32 offset) {
+__noinline __u32 ipv4_control(struct __sk_buff* skb, __u32 offset) {
   struct iphdr ip;
   if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)) < 0) return 0;
   const bool fragment = (ip.frag_off & bpf_htons(0x3fff)) != 0;
@@ -155,7 +157,7 @@ static __always_inline __u32 extension_length(__u8 type, __u8 length) {
   }
 }
 
-static __always_inline __u32 ipv6_control(struct __sk_buff* skb, __u32 offset) {
+__noinline __u32 ipv6_control(struct __sk_buff* skb, __u32 offset) {
   struct ipv6hdr ip;
   if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)) < 0 || ip.version != 6) return 0;
   __u8 next = ip.nexthdr;
@@ -212,7 +214,7 @@ static __always_inline bool is_within_control_limit(__u64 packets, __u64 bytes) 
   return within;
 }
 
-static __always_inline bool goes_on_as_control(struct __sk_buff* skb, __u32 headers) {
+__noinline int goes_on_as_control(struct __sk_buff* skb, __u32 headers) {
   const __u64 packets = packets_in(skb);
   const __u64 bytes = skb->len + (packets - 1) * headers;
   if (!is_within_control_limit(packets, bytes)) return false;
@@ -243,7 +245,7 @@ static __always_inline bool is_to_be_diverted(struct __sk_buff* skb) {
 
 // User space gives back the bytes of a packet, not what the kernel notes beside them. Without its tunnel metadata a
 // packet finds no way into the tunnel, and one that IPsec has decrypted is refused as one that came in the clear.
-static __always_inline bool cannot_be_taken_out(struct __sk_buff* skb) {
+__noinline int cannot_be_taken_out(struct __sk_buff* skb) {
   if (minds_tunnel_metadata) {
     // Of a length that every kernel knows. Metadata of IPv6 is another error than none.
     struct bpf_tunnel_key key;

@@ -131,7 +131,6 @@ def test_a_flood_of_udp_to_the_port_of_dhcp_is_bounded(net, headgate, programs, 
         assert counters["unmatched"]["bytes"] * 8 / 3e6 == pytest.approx(1, rel=0.1)
     else:
         passed = counters["control_traffic"]
-        assert passed["bytes"] == passed["packets"] * FRAME_BYTES
         assert passed["bytes"] * 8 / 3e6 == pytest.approx(1, rel=0.1)
         assert passed["packets"] + counters["received"]["packets"] >= sent
 

@@ -32,7 +32,8 @@ def make_tunnel(net, underlay="ip"):
     host, peer = ((network.HOST_IPV4, network.PEER_IPV4) if underlay == "ip" else
                   (network.HOST_IPV6, network.PEER_IPV6))
     net.host.run("ip", "link", "add", "vx0", "type", "vxlan", "external", "dstport", "4789")
-    net.peer.run("ip", "link", "add", "vx0", "type", "vxlan", "id", "7", "remote", host, "dstport", "4789", "dev", "eth0")
+    net.peer.run("ip", "link", "add", "vx0", "type", "vxlan", "id", "7", "remote", host, "dstport", "4789", "dev", "eth0",
+                 "udp6zerocsumrx")
     for namespace, address in ((net.host, HOST_INSIDE), (net.peer, PEER_INSIDE)):
         namespace.run("ip", "address", "add", f"{address}/32", "dev", "vx0")
         namespace.run("ip", "link", "set", "vx0", "up")
@@ -93,10 +94,10 @@ def test_super_packets_inside_a_tunnel_arrive_where_super_packets_stay_whole(net
                       "dev", "eth0")
         namespace.run("ip", "address", "add", f"{inside}/24", "dev", "vx0")
         namespace.run("ip", "link", "set", "vx0", "up")
-    headgate.start(shape("eth0", treatment='rate = "200mbit"\nqueue = "50ms"').replace(
+    headgate.start(shape("eth0", treatment='rate = "20mbit"\nqueue = "50ms"').replace(
         '"egress"\n', '"egress"\nsegmentation = "whole"\n'), divert=divert)
     report = TcpLoad(net.host, net.peer, PEER_INSIDE, seconds=2).finish()
-    assert report["end"]["sum_received"]["bits_per_second"] > 100e6
+    assert report["end"]["sum_received"]["bits_per_second"] > 15e6
     counters = headgate.shape()
     assert counters["lost"]["device"]["packets"] == counters["lost"]["ring"]["packets"] == 0
     assert counters["dropped"]["reasons"]["send_failed"]["packets"] == 0

@@ -283,6 +283,19 @@ TEST(DivertProgramTest, TheKernelAndTheParserAgreeOnBrokenFrames) {
   }
 }
 
+// Its time is that of every start, and the oldest kernels give up after a million.
+TEST(DivertProgramTest, TheKernelVerifiesItInFewSteps) {
+  const DivertProgram program({.own_mark = 1,
+                               .divert_device = 1,
+                               .return_device = 1,
+                               .minds_tunnel_metadata = true,
+                               .minds_decryption = true});
+  bpf_prog_info info{};
+  std::uint32_t length = sizeof info;
+  ASSERT_EQ(bpf_obj_get_info_by_fd(program.divert(), &info, &length), 0);
+  EXPECT_LT(info.verified_insns, 5'000u);
+}
+
 TEST(DivertProgramTest, ASuperPacketOfControlTrafficIsChargedAsThePacketsThatItHolds) {
   constexpr std::uint32_t kPieces = 5, kPiece = 100;
   constexpr std::uint32_t kHeaders = 14 + 20 + 8;
