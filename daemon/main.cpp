@@ -14,6 +14,7 @@
 #include "config/config_file.hpp"
 #include "daemon.hpp"
 #include "headgate/control_message.hpp"
+#include "linux/descriptor_limit.hpp"
 #include "linux/real_time.hpp"
 #include "linux/traffic_divert.hpp"
 #include "log.hpp"
@@ -58,6 +59,7 @@ int run_daemon(const CommandLine& command_line) {
   block_signals();
   std::optional<Config> config = read_config(command_line);
   if (!config) return kExitUsage;
+  raise_descriptor_limit();
   limit_thread_stacks();
   if (const std::string refusal = lock_memory(); !refusal.empty()) {
     log_notice("memory is not locked, departures may be late when memory is short: " + refusal);
