@@ -14,6 +14,7 @@
 
 #include "config/config_file.hpp"
 #include "config/quantity_text.hpp"
+#include "linux/bulk_release.hpp"
 #include "log.hpp"
 
 namespace headgate {
@@ -130,9 +131,12 @@ void Daemon::run() {
   while (!stopping_) wait_for_events();
   service_manager_.stopping("sending what is queued");
   log_info("stopping: what is queued is sent");
-  for (const auto& shape : shapes_) shape->stop();
-  control_socket_->dispatch();  // what captures still have for their clients
-  shapes_.clear();
+  {
+    const BulkRelease at_once;
+    for (const auto& shape : shapes_) shape->stop();
+    control_socket_->dispatch();  // what captures still have for their clients
+    shapes_.clear();
+  }
   control_socket_.reset();
 }
 

@@ -13,7 +13,9 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
+#include "linux/bulk_release.hpp"
 #include "linux/file_descriptor.hpp"
 #include "linux/outgoing_filter.hpp"
 #include "linux/system_call.hpp"
@@ -145,7 +147,10 @@ struct PacketRing::State {
       throw;
     }
   }
-  ~State() { munmap(memory, bytes()); }
+  ~State() {
+    munmap(memory, bytes());
+    BulkRelease::close(std::move(socket));
+  }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
