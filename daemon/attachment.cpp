@@ -47,7 +47,8 @@ std::string title_of(const ShapeConfig& shape) {
 }
 
 Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
-                       std::shared_ptr<const Classifier> classifier, const WorkerStates& states, Log log)
+                       std::shared_ptr<const Classifier> classifier, const WorkerStates& states,
+                       const CaptureShare& share, Log log)
     : title_(title_of(shape)),
       log_(std::move(log)),
       real_time_(in_real_time(shape)),
@@ -58,16 +59,17 @@ Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
                             .divert_control = takes_control(shape),
                             .forward_to = shape.forward_to,
                             .whole_super_packets = keeps_super_packets(shape)}) {
-  make_workers(daemon, shape, states);
+  make_workers(daemon, shape, states, share);
   join_workers(classifier);
   for (const std::string& line : divert_.swept()) log_("left over from before: " + line);
 }
 
 void Attachment::make_workers(const DaemonConfig& daemon, const ShapeConfig& shape,
-                              const WorkerStates& states) {
+                              const WorkerStates& states, const CaptureShare& share) {
   const CaptureOptions capture{.device_index = divert_.device_index(),
                                .mtu = divert_.mtu(),
-                               .virtio_header = keeps_super_packets(shape)};
+                               .virtio_header = keeps_super_packets(shape),
+                               .share = share};
   const PacketTransmitterOptions transmit{.interface_index = divert_.transmit_index(),
                                           .mark = daemon.mark,
                                           .qdisc_bypass = shape.qdisc_bypass,

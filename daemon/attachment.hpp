@@ -45,7 +45,8 @@ class Attachment {
   // Throws a sentence for the administrator. There are as many workers as `states`, which belong to the drain threads
   // from start() to stop().
   Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
-             std::shared_ptr<const Classifier> classifier, const WorkerStates& states, Log log);
+             std::shared_ptr<const Classifier> classifier, const WorkerStates& states,
+             const CaptureShare& share, Log log);
   ~Attachment();  // as stop(Queued::keep)
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
@@ -107,7 +108,8 @@ class Attachment {
     std::string capture_error;  // written before capture_failed is set
   };
 
-  void make_workers(const DaemonConfig& daemon, const ShapeConfig& shape, const WorkerStates& states);
+  void make_workers(const DaemonConfig& daemon, const ShapeConfig& shape, const WorkerStates& states,
+                    const CaptureShare& share);
   void join_workers(const std::shared_ptr<const Classifier>& classifier);
   static void observe_taps(Worker& worker);
   void run(Worker& worker);

@@ -110,7 +110,7 @@ Daemon::Daemon(Config config, CommandLine command_line)
     epoll_event event{.events = EPOLLIN, .data = {.fd = descriptor}};
     checked("epoll_ctl", epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event));
   }
-  for (const ShapeConfig& shape : config_.shapes) shapes_.push_back(make_shape(shape));
+  for (const ShapeConfig& shape : config_.shapes) shapes_.push_back(make_shape(shape, config_.shapes.size()));
   // Somebody who types an interface's name wants to hear at once that there is none.
   const bool may_wait = !command_line_.config;
   for (const auto& shape : shapes_) shape->start(may_wait);
@@ -118,8 +118,10 @@ Daemon::Daemon(Config config, CommandLine command_line)
 
 Daemon::~Daemon() = default;
 
-std::unique_ptr<Shape> Daemon::make_shape(const ShapeConfig& config) const {
-  return std::make_unique<Shape>(config_.daemon, config, [](const std::string& line) { log_warning(line); });
+// `shapes`: how many there are to be, this one included.
+std::unique_ptr<Shape> Daemon::make_shape(const ShapeConfig& config, std::size_t shapes) const {
+  return std::make_unique<Shape>(config_.daemon, config, CaptureShare::of_one_in(shapes),
+                                 [](const std::string& line) { log_warning(line); });
 }
 
 void Daemon::run() {
@@ -294,7 +296,7 @@ std::vector<std::string> Daemon::apply(const Config& next) {
   Shapes added;
   for (const ShapeConfig& config : next.shapes) {
     if (find(config) != nullptr) continue;
-    added.push_back(make_shape(config));
+    added.push_back(make_shape(config, next.shapes.size()));
     added.back()->start(true);
   }
   Shapes kept;

@@ -44,7 +44,7 @@ class Daemon : public DaemonControl {
   std::string status_line() const;
   Shape* find(const ShapeConfig& config) const;
   Shape* find(const std::string& interface, Direction direction) const;
-  std::unique_ptr<Shape> make_shape(const ShapeConfig& config) const;
+  std::unique_ptr<Shape> make_shape(const ShapeConfig& config, std::size_t shapes) const;
   std::vector<std::string> apply(const Config& next);
 
   Config config_;

@@ -62,8 +62,10 @@ WorkerStates make_workers(const DaemonConfig& daemon, const ShapeConfig& config,
 
 }  // namespace
 
-Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, Attachment::Log log)
+Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, const CaptureShare& share,
+             Attachment::Log log)
     : daemon_(daemon),
+      share_(share),
       log_(std::move(log)),
       config_(config),
       hash_seed_(random_seed()),
@@ -120,7 +122,7 @@ void Shape::drop_queued() {
 }
 
 void Shape::attach() {
-  attachment_ = std::make_unique<Attachment>(daemon_, config_, classifier_, workers_, log_);
+  attachment_ = std::make_unique<Attachment>(daemon_, config_, classifier_, workers_, share_, log_);
   try {
     attachment_->start();
   } catch (...) {

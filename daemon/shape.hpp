@@ -27,7 +27,8 @@ namespace headgate {
 class Shape {
  public:
   // Throws a sentence for the administrator. `log` gets what is worth a line; called by any thread.
-  Shape(const DaemonConfig& daemon, const ShapeConfig& config, Attachment::Log log);
+  Shape(const DaemonConfig& daemon, const ShapeConfig& config, const CaptureShare& share,
+        Attachment::Log log);
   ~Shape();
   Shape(const Shape&) = delete;
   Shape& operator=(const Shape&) = delete;
@@ -89,6 +90,7 @@ class Shape {
   Losses losses() const;
 
   const DaemonConfig daemon_;
+  const CaptureShare share_;
   const Attachment::Log log_;
   ShapeConfig config_;
   const std::uint64_t hash_seed_;

@@ -63,7 +63,7 @@ tpacket_req ring_layout(const PacketRingOptions& options) {
   const std::size_t slots_per_block = block / slot;
   const std::size_t wanted = (std::max(options.slots, 1U) + slots_per_block - 1) / slots_per_block;
   const std::size_t blocks =
-      std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(1, kMaxRingBytes / block));
+      std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(1, options.max_bytes / block));
   return {.tp_block_size = static_cast<unsigned>(block),
           .tp_block_nr = static_cast<unsigned>(blocks),
           .tp_frame_size = static_cast<unsigned>(slot),
