@@ -60,7 +60,8 @@ bool wants_real_time(const ShapeConfig& shape) {
 }
 
 Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
-                       std::shared_ptr<const Classifier> classifier, const ShapeParts& parts, Log log)
+                       std::shared_ptr<const Classifier> classifier, const ShapeParts& parts,
+                       const CaptureShare& share, Log log)
     : title_(title_of(shape)),
       log_(std::move(log)),
       parts_(parts),
@@ -72,17 +73,18 @@ Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
                             .control_limit = shape.control_limit,
                             .forward_to = shape.forward_to,
                             .whole_super_packets = keeps_super_packets(shape)}) {
-  open_ends(daemon, shape);
+  open_ends(daemon, shape, share);
   make_hand_offs();
   make_watch();
   make_ports(classifier);
   for (const std::string& line : divert_.swept()) log_("left over from before: " + line);
 }
 
-void Attachment::open_ends(const DaemonConfig& daemon, const ShapeConfig& shape) {
+void Attachment::open_ends(const DaemonConfig& daemon, const ShapeConfig& shape, const CaptureShare& share) {
   const CaptureOptions capture{.device_index = divert_.device_index(),
                                .mtu = divert_.mtu(),
-                               .virtio_header = keeps_super_packets(shape)};
+                               .virtio_header = keeps_super_packets(shape),
+                               .share = share};
   const PacketTransmitterOptions transmit{.interface_index = divert_.transmit_index(),
                                           .mark = daemon.mark,
                                           .qdisc_bypass = shape.qdisc_bypass,

@@ -52,7 +52,8 @@ class Attachment {
 
   // Throws a sentence for the administrator.
   Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
-             std::shared_ptr<const Classifier> classifier, const ShapeParts& parts, Log log);
+             std::shared_ptr<const Classifier> classifier, const ShapeParts& parts, const CaptureShare& share,
+             Log log);
   ~Attachment();  // as an end with Queued::keep
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
@@ -109,7 +110,7 @@ class Attachment {
     std::future<void> ended;  // after begin_end()
   };
 
-  void open_ends(const DaemonConfig& daemon, const ShapeConfig& shape);
+  void open_ends(const DaemonConfig& daemon, const ShapeConfig& shape, const CaptureShare& share);
   void make_hand_offs();
   void make_watch();
   void make_ports(const std::shared_ptr<const Classifier>& classifier);

@@ -16,6 +16,7 @@
 #include "config/quantity_text.hpp"
 #include "linux/available_memory.hpp"
 #include "linux/interface_conflicts.hpp"
+#include "linux/bulk_release.hpp"
 #include "log.hpp"
 
 namespace headgate {
@@ -128,7 +129,8 @@ Daemon::Daemon(Config config, CommandLine command_line, CompiledMatches& matches
     checked("epoll_ctl", epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event));
   }
   refuse_interface_conflicts(netlink_, config_.shapes);
-  for (const ShapeConfig& shape : config_.shapes) shapes_.push_back(make_shape(shape));
+  for (const ShapeConfig& shape : config_.shapes)
+    shapes_.push_back(make_shape(shape, config_.shapes.size()));
   // Somebody who types an interface's name wants to hear at once that there is none.
   const bool may_wait = !command_line_.config;
   for (const auto& shape : shapes_) shape->start(may_wait);
@@ -137,8 +139,10 @@ Daemon::Daemon(Config config, CommandLine command_line, CompiledMatches& matches
 
 Daemon::~Daemon() = default;
 
-std::unique_ptr<Shape> Daemon::make_shape(const ShapeConfig& config) {
-  return std::make_unique<Shape>(config_.daemon, config, matches_, workers_, memory_, log_as_warning);
+// `shapes`: how many there are to be, this one included.
+std::unique_ptr<Shape> Daemon::make_shape(const ShapeConfig& config, std::size_t shapes) {
+  return std::make_unique<Shape>(config_.daemon, config, matches_, workers_, memory_,
+                                 CaptureShare::of_one_in(shapes), log_as_warning);
 }
 
 // All at the same time.
@@ -157,9 +161,12 @@ void Daemon::run() {
   while (!stopping_) wait_for_events();
   service_manager_.stopping("sending what is queued");
   log_info("stopping: what is queued is sent");
-  stop(shapes_);
-  control_socket_->dispatch();  // what captures still have for their clients
-  shapes_.clear();
+  {
+    const BulkRelease at_once;
+    stop(shapes_);
+    control_socket_->dispatch();  // what captures still have for their clients
+    shapes_.clear();
+  }
   control_socket_.reset();
 }
 
@@ -341,7 +348,7 @@ std::vector<std::string> Daemon::apply(const Config& next) {
   Shapes added;
   for (const ShapeConfig& config : next.shapes) {
     if (find(config) != nullptr) continue;
-    added.push_back(make_shape(config));
+    added.push_back(make_shape(config, next.shapes.size()));
     added.back()->start(true);
   }
   for (Shape* shape : changed) shape->put_in_force();

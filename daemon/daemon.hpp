@@ -48,7 +48,7 @@ class Daemon : public DaemonControl {
   std::string status_line() const;
   Shape* find(const ShapeConfig& config);
   Shape* find(const std::string& interface, Direction direction) const;
-  std::unique_ptr<Shape> make_shape(const ShapeConfig& config);
+  std::unique_ptr<Shape> make_shape(const ShapeConfig& config, std::size_t shapes);
   static void stop(const Shapes& shapes);
   void replace_shapes(const Config& next, Shapes added, std::vector<std::string>& messages);
   std::vector<std::string> apply(const Config& next);

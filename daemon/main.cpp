@@ -17,6 +17,7 @@
 #include "headgate/control_message.hpp"
 #include "linux/available_memory.hpp"
 #include "linux/growing_memory.hpp"
+#include "linux/descriptor_limit.hpp"
 #include "linux/real_time.hpp"
 #include "linux/runtime_directory.hpp"
 #include "linux/traffic_divert.hpp"
@@ -77,6 +78,7 @@ int check(const CommandLine& command_line, CompiledMatches& matches) {
 
 int run_daemon(const CommandLine& command_line, CompiledMatches& matches) {
   block_signals();
+  raise_descriptor_limit();
   limit_thread_stacks();
   log_in_background();
   const Surroundings surroundings{.matches = &matches,

@@ -66,9 +66,10 @@ ShapeParts make_parts(const DaemonConfig& daemon, const ShapeConfig& config, Wor
 }  // namespace
 
 Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, CompiledMatches& matches,
-             WorkerSet& workers, MemorySource& memory, Attachment::Log log)
+             WorkerSet& workers, MemorySource& memory, const CaptureShare& share, Attachment::Log log)
     : daemon_(daemon),
       matches_(matches),
+      share_(share),
       log_(std::move(log)),
       config_(config),
       hash_seed_(random_seed()),
@@ -127,7 +128,7 @@ int Shape::interface_index(Netlink& netlink) const {
 }
 
 void Shape::attach() {
-  attachment_ = std::make_unique<Attachment>(daemon_, config_, classifier_, parts_, log_);
+  attachment_ = std::make_unique<Attachment>(daemon_, config_, classifier_, parts_, share_, log_);
   try {
     attachment_->start();
     state_.clear();

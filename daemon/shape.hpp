@@ -35,7 +35,7 @@ class Shape {
   // Throws a sentence for the administrator. `matches`, `workers` and `memory` outlive the shape. `log` gets what is worth a
   // line; called by any thread.
   Shape(const DaemonConfig& daemon, const ShapeConfig& config, CompiledMatches& matches, WorkerSet& workers,
-        MemorySource& memory, Attachment::Log log);
+        MemorySource& memory, const CaptureShare& share, Attachment::Log log);
   ~Shape();
   Shape(const Shape&) = delete;
   Shape& operator=(const Shape&) = delete;
@@ -112,6 +112,7 @@ class Shape {
 
   const DaemonConfig daemon_;
   CompiledMatches& matches_;
+  const CaptureShare share_;
   const Attachment::Log log_;
   ShapeConfig config_;
   const std::uint64_t hash_seed_;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "linux/descriptor_limit.hpp"
 #include "linux/system_call.hpp"
 
 namespace headgate {
@@ -57,8 +58,10 @@ std::string other_filter(const Filter& filter) {
 // The kernel releases what a killed process held from the highest number on, and a capture ring takes it tens of
 // milliseconds, while what is diverted is lost. So links go above everything else: the host is open first.
 FileDescriptor released_first(FileDescriptor link) {
-  constexpr int kAboveOthers = 512;
-  const int above = fcntl(link.get(), F_DUPFD_CLOEXEC, kAboveOthers);
+  constexpr std::size_t kShareOfOthers = 2;  // a half
+  constexpr std::size_t kMostOthers = 16'384;
+  const std::size_t others = std::min(descriptor_limit() / kShareOfOthers, kMostOthers);
+  const int above = fcntl(link.get(), F_DUPFD_CLOEXEC, static_cast<int>(others));
   return above < 0 ? std::move(link) : FileDescriptor(above);
 }
 

@@ -11,11 +11,23 @@ namespace headgate {
 
 namespace {
 
-// Of all rings together, and what one has at least: a few milliseconds of packets.
-constexpr std::size_t kSlots = 16'384;
-constexpr std::size_t kFewestSlots = 4'096;
+// Of one of several rings: a few milliseconds of packets.
+constexpr std::size_t kFewestSlotsOfARing = 4'096;
+
+// So many shapes have all that one can use. What a shape has at least is a few milliseconds of packets that come at the
+// pace of a gigabit, or as many super-packets.
+constexpr std::size_t kShapesWithoutSharing = 8;
+constexpr std::size_t kFewestSlots = 2'048;
+constexpr std::size_t kFewestBytes = 16UL * 1024 * 1024;
 
 }  // namespace
+
+CaptureShare CaptureShare::of_one_in(std::size_t shapes) {
+  const CaptureShare all;
+  const std::size_t sharing = std::max(shapes, kShapesWithoutSharing);
+  return {.slots = std::max(all.slots * kShapesWithoutSharing / sharing, kFewestSlots),
+          .bytes = std::max(all.bytes * kShapesWithoutSharing / sharing, kFewestBytes)};
+}
 
 std::vector<std::unique_ptr<CaptureSource>> open_captures(CaptureMethod method, const CaptureOptions& options,
                                                           std::size_t count) {
@@ -26,12 +38,14 @@ std::vector<std::unique_ptr<CaptureSource>> open_captures(CaptureMethod method, 
         PcapSourceOptions{.device_index = options.device_index, .mtu = options.mtu}));
     return sources;
   }
+  const std::size_t fewest = std::min(kFewestSlotsOfARing, options.share.slots);
   const PacketRing* first = nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     auto ring = std::make_unique<PacketRing>(
         PacketRingOptions{.device_index = options.device_index,
                           .mtu = options.mtu,
-                          .slots = static_cast<unsigned>(std::max(kSlots / count, kFewestSlots)),
+                          .slots = static_cast<unsigned>(std::max(options.share.slots / count, fewest)),
+                          .max_bytes = options.share.bytes,
                           .virtio_header = options.virtio_header,
                           .several_consumers = count > 1});
     if (first != nullptr) ring->share_packets_of(*first);

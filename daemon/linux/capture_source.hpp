@@ -1,6 +1,7 @@
 // A packet source that captures what is sent on a network device, the divert's, by one of two methods.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -21,10 +22,20 @@ class CaptureSource : public PacketSource {
   virtual CaptureCounts counts() const = 0;  // any thread
 };
 
+// What the rings of one shape may take. The kernel takes the memory of a ring at once, so the shapes of a daemon share it:
+// up to eight have all that one can use, more have equal parts of that, though not less than serves one shape.
+struct CaptureShare {
+  std::size_t slots = 16'384;              // of all rings of the shape together
+  std::size_t bytes = 64UL * 1024 * 1024;  // of each ring, whose slots are fewer where they would need more
+
+  static CaptureShare of_one_in(std::size_t shapes);
+};
+
 struct CaptureOptions {
   int device_index = 0;
   unsigned mtu = 1500;         // bytes behind the Ethernet header and two VLAN tags
   bool virtio_header = false;  // the ring only
+  CaptureShare share;          // the ring only
 };
 
 // Captures what is sent on the device, by `count` sources that share it (see PacketRing::share_packets()), each with its

@@ -1,5 +1,7 @@
 #include "linux/divert_device.hpp"
 
+#include <net/if.h>
+
 #include <algorithm>
 #include <cctype>
 #include <exception>
@@ -7,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "linux/bulk_release.hpp"
 #include "linux/link_offloads.hpp"
 
 namespace headgate {
@@ -68,6 +71,8 @@ DivertDevice::DivertDevice(Netlink& netlink, const std::string& alias, unsigned 
 void DivertDevice::make_pair(const std::string& alias, unsigned mtu) {
   for (int number = 0; number < kPairsMax; ++number) {
     const std::string name = std::string(kNamePrefix) + std::to_string(number);
+    // Asked first, for a request that the kernel refuses costs more.
+    if (if_nametoindex(name.c_str()) != 0) continue;
     try {
       netlink_.add_veth_pair(name, name + kPeerSuffix, alias, kGroup, mtu);
     } catch (const std::system_error& error) {
@@ -86,7 +91,7 @@ void DivertDevice::make_pair(const std::string& alias, unsigned mtu) {
 
 DivertDevice::~DivertDevice() {
   try {
-    netlink_.delete_link(device_.index);
+    BulkRelease::delete_link(netlink_, device_.index);
   } catch (const std::exception&) {
     // The next start or clean-up finds it.
   }

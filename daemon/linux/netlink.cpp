@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kDumpTries = 10;
 constexpr std::size_t kLongestName = IFNAMSIZ - 1;  // alternative names may be longer
+constexpr std::uint32_t kFirstGroupToDelete = 0x6867'0000;  // "hg"
 
 [[noreturn]] void fail(const std::string& attempt, int error, const std::string& explanation) {
   throw std::system_error(error, std::system_category(),
@@ -329,6 +330,27 @@ void Netlink::set_promiscuous(int index, bool on) {
 void Netlink::delete_link(int index) {
   NetlinkMessage message(RTM_DELLINK, NLM_F_REQUEST | NLM_F_ACK, link_header(index));
   request("delete interface " + std::to_string(index), message, {ENODEV});
+}
+
+// If somebody else's daemon chooses the same at this moment, it does so to delete its own.
+std::uint32_t Netlink::unused_group() {
+  const std::vector<Link> present = links();
+  std::uint32_t group = kFirstGroupToDelete;
+  while (std::any_of(present.begin(), present.end(), [&](const Link& link) { return link.group == group; }))
+    ++group;
+  return group;
+}
+
+void Netlink::delete_links(const std::vector<int>& indices) {
+  const std::uint32_t group = unused_group();
+  for (const int index : indices) {
+    NetlinkMessage message(RTM_SETLINK, NLM_F_REQUEST | NLM_F_ACK, link_header(index));
+    message.put(IFLA_GROUP, group);
+    request("change the group of interface " + std::to_string(index), message, {ENODEV});
+  }
+  NetlinkMessage message(RTM_DELLINK, NLM_F_REQUEST | NLM_F_ACK, link_header(0));
+  message.put(IFLA_GROUP, group);
+  request("delete the interfaces of group " + std::to_string(group), message, {ENODEV});
 }
 
 std::string Netlink::qdisc_in_place_of_clsact(int index) {

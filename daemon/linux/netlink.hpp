@@ -72,6 +72,8 @@ class Netlink {
   // The flag that the administrator sees; what others ask for by packet sockets is counted apart.
   void set_promiscuous(int index, bool on);  // turning it off where the interface is gone: not an error
   void delete_link(int index);               // gone already: not an error
+  // All by one request, for which the kernel waits for its readers once. On the way there they are of another group.
+  void delete_links(const std::vector<int>& indices);  // those gone already: not an error
 
   // Clsact qdisc: true when this call made it, false when it was there.
   bool ensure_clsact(int index);
@@ -103,6 +105,7 @@ class Netlink {
   std::optional<Link> query_link(NetlinkMessage& message, const std::string& attempt);
   void set_flag(int index, unsigned flag, bool on, const std::string& attempt,
                 std::initializer_list<int> expected = {});
+  std::uint32_t unused_group();
   void configure_veth_end(const std::string& name, const std::string& alias);
   std::string qdisc_in_place_of_clsact(int index);  // its kind; empty: none
 

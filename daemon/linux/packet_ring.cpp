@@ -11,7 +11,9 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
+#include "linux/bulk_release.hpp"
 #include "linux/file_descriptor.hpp"
 #include "linux/outgoing_filter.hpp"
 #include "linux/system_call.hpp"
@@ -53,7 +55,7 @@ tpacket_req ring_layout(const PacketRingOptions& options) {
   const std::size_t slots_per_block = block / slot;
   const std::size_t wanted = (std::max(options.slots, 1U) + slots_per_block - 1) / slots_per_block;
   const std::size_t blocks =
-      std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(1, kMaxRingBytes / block));
+      std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(1, options.max_bytes / block));
   return {.tp_block_size = static_cast<unsigned>(block),
           .tp_block_nr = static_cast<unsigned>(blocks),
           .tp_frame_size = static_cast<unsigned>(slot),
@@ -136,7 +138,10 @@ struct PacketRing::State {
       throw;
     }
   }
-  ~State() { munmap(memory, bytes()); }
+  ~State() {
+    munmap(memory, bytes());
+    BulkRelease::close(std::move(socket));
+  }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 

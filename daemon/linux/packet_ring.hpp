@@ -19,18 +19,18 @@
 
 namespace headgate {
 
+inline constexpr std::size_t kMaxRingBytes = 64 * 1024 * 1024;
+
 struct PacketRingOptions {
   int device_index = 0;
-  unsigned mtu = 1500;  // bytes after the Ethernet header
-  unsigned slots =
-      16'384;  // rounded up to fill whole blocks of memory; fewer where they would need over kMaxRingBytes
+  unsigned mtu = 1500;                    // bytes after the Ethernet header
+  unsigned slots = 16'384;                // rounded up to fill whole blocks of memory
+  std::size_t max_bytes = kMaxRingBytes;  // of them; fewer where they would need more
   bool virtio_header = false;
 
   // More than one thread gives slots back, so they return in no order. Costs a mark in each slot that is received.
   bool several_consumers = false;
 };
-
-inline constexpr std::size_t kMaxRingBytes = 64 * 1024 * 1024;
 
 class PacketRing : public CaptureSource {
  public:

@@ -8,8 +8,10 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include "linux/bulk_release.hpp"
 #include "linux/file_descriptor.hpp"
 #include "linux/system_call.hpp"
 #include "pipeline/virtio_header.hpp"
@@ -23,15 +25,20 @@ constexpr std::size_t kPartsMax = 4096;        // of all messages of a call; mor
 // As large as the kernel lets it be: the limits of the qdiscs count, each for those who wait there.
 constexpr int kSendBuffer = std::numeric_limits<int>::max() / 2;
 
-FileDescriptor open_send_socket(const PacketTransmitterOptions& options, int interface_index) {
-  // Protocol 0: receives nothing.
-  FileDescriptor descriptor(check_system_call("open a packet socket (needs CAP_NET_RAW)",
-                                              socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0)));
+sockaddr_ll address_of(int interface_index) {
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
   address.sll_ifindex = interface_index;
+  return address;
+}
+
+FileDescriptor open_send_socket(const PacketTransmitterOptions& options) {
+  // Protocol 0: receives nothing.
+  FileDescriptor descriptor(check_system_call("open a packet socket (needs CAP_NET_RAW)",
+                                              socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0)));
+  const sockaddr_ll address = address_of(options.interface_index);
   check_system_call("bind the packet socket to its interface",
-                    bind(descriptor.get(), reinterpret_cast<sockaddr*>(&address), sizeof address));
+                    bind(descriptor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
   check_system_call("mark what is sent (needs CAP_NET_ADMIN)",
                     setsockopt(descriptor.get(), SOL_SOCKET, SO_MARK, &options.mark, sizeof options.mark));
   check_system_call(
@@ -83,9 +90,11 @@ struct PacketTransmitter::State {
   explicit State(const PacketTransmitterOptions& options)
       : prefix_bytes(options.virtio_header ? sizeof(VirtioHeader) : 0),
         mtu(options.mtu),
-        socket(open_send_socket(options, options.interface_index)) {
-    if (options.detour_index != 0) detour = open_send_socket(options, options.detour_index);
-  }
+        detour_index(options.detour_index),
+        socket(open_send_socket(options)) {}
+  ~State() { BulkRelease::close(std::move(socket)); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   // Describes as many of the frames as fit into one call, at least one. Returns how many.
   std::size_t gather(std::span<const OutgoingFrame> frames);
@@ -96,8 +105,8 @@ struct PacketTransmitter::State {
 
   std::size_t prefix_bytes;
   unsigned mtu;
+  int detour_index;
   FileDescriptor socket;
-  FileDescriptor detour;
   std::vector<mmsghdr> messages = std::vector<mmsghdr>(kMessagesMax);
   std::vector<iovec> parts = std::vector<iovec>(kPartsMax);
 };
@@ -136,8 +145,12 @@ void PacketTransmitter::State::send_gathered(std::size_t count, std::span<bool> 
 }
 
 bool PacketTransmitter::State::send_by_detour(const msghdr& message) const {
-  return detour && fits_behind_its_tags(message, prefix_bytes, mtu) &&
-         sendmsg(detour.get(), &message, MSG_DONTWAIT) >= 0;
+  if (detour_index == 0 || !fits_behind_its_tags(message, prefix_bytes, mtu)) return false;
+  sockaddr_ll address = address_of(detour_index);
+  msghdr detoured = message;
+  detoured.msg_name = &address;
+  detoured.msg_namelen = sizeof address;
+  return sendmsg(socket.get(), &detoured, MSG_DONTWAIT) >= 0;
 }
 
 PacketTransmitter::PacketTransmitter(const PacketTransmitterOptions& options)

@@ -118,9 +118,9 @@ class Headgate:
         self.process.kill()
         self.process.wait()
 
-    def stop(self):
+    def stop(self, patience=10):
         """A clean stop; must succeed."""
-        code = processes.end(self.process)
+        code = processes.end(self.process, patience=patience)
         assert code == 0, f"headgated ended with {code}:\n{self.log()}"
 
     def close(self):

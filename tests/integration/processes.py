@@ -57,3 +57,12 @@ def has_real_time_thread(pid):
 def locked_kilobytes(pid):
     with open(f"/proc/{pid}/status") as status:
         return int(re.search(r"VmLck:\s+(\d+) kB", status.read())[1])
+
+
+def resident_kilobytes(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status.read())[1])
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))

@@ -90,11 +90,14 @@ TEST_P(LargeFrameTest, AFullPacketBehindTagsLeavesAsItWasSent) {
     transmitter.send({&outgoing, 1}, {&sent, 1});
     return sent;
   };
-  for (const Frame& frame : {udp(PacketBuilder().vlan(5)).frame_size(1518).build(),
-                             udp(PacketBuilder().vlan(5, ETH_P_8021AD)).frame_size(1518).build(),
-                             udp(PacketBuilder().vlan(5, ETH_P_8021AD).vlan(6)).frame_size(1522).build()}) {
-    EXPECT_TRUE(send(frame));
-    EXPECT_TRUE(far->receive_first([&](const Frame& one) { return one == frame; })) << frame.size();
+  for (const bool bypass : {false, true}) {
+    transmitter.set_qdisc_bypass(bypass);
+    for (const Frame& frame : {udp(PacketBuilder().vlan(5)).frame_size(1518).build(),
+                               udp(PacketBuilder().vlan(5, ETH_P_8021AD)).frame_size(1518).build(),
+                               udp(PacketBuilder().vlan(5, ETH_P_8021AD).vlan(6)).frame_size(1522).build()}) {
+      EXPECT_TRUE(send(frame));
+      EXPECT_TRUE(far->receive_first([&](const Frame& one) { return one == frame; })) << frame.size();
+    }
   }
   EXPECT_FALSE(send(udp(PacketBuilder()).frame_size(1518).build())) << "above the MTU without a tag";
   EXPECT_FALSE(send(udp(PacketBuilder().vlan(5, ETH_P_8021AD)).frame_size(1522).build()));

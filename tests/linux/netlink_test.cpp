@@ -73,6 +73,20 @@ TEST_F(NetlinkTest, ListsMoreLinksThanOneMessageHolds) {
   EXPECT_EQ(netlink().links().size(), 82u);
 }
 
+TEST_F(NetlinkTest, DeletesManyLinksAtOnceAndNoOthers) {
+  std::vector<int> indices{4711};  // there is none
+  for (int i = 0; i < 40; ++i) {
+    netlink().add_veth_pair("a" + std::to_string(i), "b" + std::to_string(i), "", 7, 1500);
+    if (i > 0) indices.push_back(interface_index("a" + std::to_string(i)));
+  }
+  netlink().delete_links(indices);
+  EXPECT_EQ(netlink().links().size(), 4u);
+  EXPECT_EQ(netlink().find_link("a0")->group, 7u);
+  netlink().delete_links(indices);
+  netlink().delete_links({});
+  EXPECT_EQ(netlink().links().size(), 4u);
+}
+
 TEST_F(NetlinkTest, MakesAVethPairThatIsDownAndSilent) {
   netlink().add_veth_pair("hg0", "hg0p", "headgate egress of eth0", 7, 9000);
   for (const char* name : {"hg0", "hg0p"}) {

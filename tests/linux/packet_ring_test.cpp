@@ -184,6 +184,8 @@ TEST_F(PacketRingTest, HasAsManySlotsAsAskedWithinItsBoundOfMemory) {
   const std::size_t jumbo = PacketRing(wanted).slots();
   EXPECT_GE(jumbo, 500u);
   EXPECT_LE(jumbo * 65'535, kMaxRingBytes);
+  wanted.max_bytes = kMaxRingBytes / 4;
+  EXPECT_LE(PacketRing(wanted).slots() * 65'535, kMaxRingBytes / 4);
 }
 
 TEST_F(PacketRingTest, AWaitEndsWithAFrameAWakeUpOrTheTime) {
