@@ -99,17 +99,17 @@ struct PcapSource::State {
   Capture capture;
   const int descriptor;  // libpcap's, for poll
 
-  // Capture loop.
+  // The worker.
   std::span<CapturedFrame> room;      // where copy() describes the next frame
   std::uint32_t next = 0;             // slot that it fills
   std::uint64_t received = 0;         // frames
   std::uint64_t given_back_seen = 0;  // `given_back` as last looked at
   bool gone = false;
 
-  // Drain thread writes. Slots come back in order, so their number tells which are free.
+  // Slots come back in order, so their number tells which are free.
   alignas(kCacheLine) std::atomic<std::uint64_t> given_back{0};  // frames
 
-  // Whoever asks for counts(): libpcap adds up without a lock. The capture loop never takes it.
+  // Whoever asks for counts(): libpcap adds up without a lock. The worker never takes it.
   alignas(kCacheLine) std::mutex statistics_mutex;
   CaptureCounts counts;
   pcap_stat last_statistics{};  // libpcap's counters, which wrap

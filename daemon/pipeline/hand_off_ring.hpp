@@ -1,4 +1,4 @@
-// One producer (capture loop), one consumer (drain thread), a fixed number of entries, no locks.
+// One producer and one consumer (two workers of a shape), a fixed number of entries, no locks.
 //
 // Entries are written and read in place. The producer may stage several and publish them at once; the
 // consumer looks at a run of them and consumes the run at once: two shared cache lines change hands per

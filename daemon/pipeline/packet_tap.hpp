@@ -1,8 +1,8 @@
-// One capture of the packets of a class: what the drain threads put in, the main thread reads.
+// One capture of the packets of a class: what the workers put in, the main thread reads.
 //
 // A ring of fixed memory. Its consumer takes no lock; its producers, of which a shape has as many as workers, take turns
 // for as long as one packet is copied. A packet that finds no room is not captured but counted (missed()): a slow reader
-// never holds up a drain thread.
+// never holds up a worker.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,7 @@ class PacketTap {
   const std::string& class_name() const { return class_name_; }
   bool wants(PacketEvent event) const { return events_[static_cast<std::size_t>(event)]; }
 
-  // Drain threads.
+  // Workers.
   using FrameParts = std::span<const std::span<const std::byte>>;
   void put(PacketEvent event, DropReason reason, Instant at, std::uint32_t wire_length, FrameParts frame);
 

@@ -1,6 +1,6 @@
-// The captures of a shape, as the drain thread sees them: each event of a packet goes to the taps of its class.
+// The captures of a shape, as a worker sees them: each event of a packet goes to the taps of its class.
 //
-// Drain thread; while it does not run, whoever owns the shaper. Nothing here allocates or waits while packets pass. A
+// The worker's thread. Nothing here allocates or waits while packets pass. A
 // class is known by its name, so a capture goes on through a reload, and ends when its class is gone.
 #pragma once
 

@@ -13,7 +13,7 @@ enum class DropReason : std::uint8_t {
   pool_full,   // its shape's packet memory was used up and its queue was the longest, or the host had no more
   flow_table_full,  // a new flow, but every flow record was in use
   clipped,          // the capture slot was shorter than the frame; a clipped frame is never forwarded
-  send_failed,      // the kernel refused it, also after the bounded retry
+  send_failed,      // the kernel refused it
   stop,             // still queued when the time to send the rest at a stop was over
   overtaken,        // younger packets had passed it while the dead-man switch was open
   starved,          // it came while its worker had no processor, and its bucket was full when it was read

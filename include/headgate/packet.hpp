@@ -18,7 +18,7 @@ inline constexpr ClassIndex kUnmatched = 0xffff;
 // the kernel strips, valid until the slot is given back.
 struct ArrivingPacket {
   std::span<const std::byte> frame;
-  Instant arrival{};                // when the capture loop read it
+  Instant arrival{};                // when the worker read it
   FlowKey key;                      // zero unless the class is shaped
   std::uint32_t flow_hash = 0;      // of key and class (core/classifier.hpp)
   std::uint32_t charged_bytes = 0;  // what a bit rate and a byte capacity count

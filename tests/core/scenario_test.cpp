@@ -19,7 +19,7 @@ std::string line_of(Duration time, const ScenarioFlow& flow, const std::vector<C
   return std::to_string(time.count()) + "ns " + classes[flow.class_index].name + ":" + flow.name;
 }
 
-// The drain thread's part: admits, releases, and goes from one instant at which something happens to the
+// The worker's part: admits, releases, and goes from one instant at which something happens to the
 // next.
 class Player {
  public:

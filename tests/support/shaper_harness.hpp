@@ -89,7 +89,7 @@ class ShaperHarness {
     return departures;
   }
 
-  // Runs as the drain thread does, awake at every due time, until `end` or until nothing is queued.
+  // Runs as a worker does, awake at every due time, until `end` or until nothing is queued.
   std::vector<Departure> run(std::optional<Instant> end = std::nullopt) {
     std::vector<Departure> departures;
     while (const auto next = shaper.next_release()) {
