@@ -26,6 +26,10 @@ Json unshaped_json(const UnshapedStatistics& unshaped) {
   return json;
 }
 
+Json shifts_json(const ScheduleShifts& shifts) {
+  return {{"times", shifts.times}, {"seconds", static_cast<double>(shifts.total.count()) / 1e9}};
+}
+
 Json optional_text(const std::string& text) {
   return text.empty() ? Json() : Json(text);
 }
@@ -144,6 +148,7 @@ Json to_json(const ShapeStatistics& shape) {
       {"unshapable", to_json(shape.hooks.unshapable)},
       {"control_traffic", to_json(shape.hooks.control_traffic)},
       {"foreign", to_json(shape.hooks.foreign)},
+      {"schedule_shifts", shifts_json(shaper.shifts)},
       {"lost", {{"ring", packets_only(shape.lost_ring)}, {"device", packets_only(shape.lost_device)}}},
       {"classes", Json::array()}};
   for (const ClassStatistics& statistics : shaper.classes) {
