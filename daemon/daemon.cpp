@@ -15,8 +15,8 @@
 #include "config/config_file.hpp"
 #include "config/quantity_text.hpp"
 #include "linux/available_memory.hpp"
-#include "linux/interface_conflicts.hpp"
 #include "linux/bulk_release.hpp"
+#include "linux/interface_conflicts.hpp"
 #include "log.hpp"
 
 namespace headgate {
@@ -129,8 +129,7 @@ Daemon::Daemon(Config config, CommandLine command_line, CompiledMatches& matches
     checked("epoll_ctl", epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event));
   }
   refuse_interface_conflicts(netlink_, config_.shapes);
-  for (const ShapeConfig& shape : config_.shapes)
-    shapes_.push_back(make_shape(shape, config_.shapes.size()));
+  for (const ShapeConfig& shape : config_.shapes) shapes_.push_back(make_shape(shape, config_.shapes.size()));
   // Somebody who types an interface's name wants to hear at once that there is none.
   const bool may_wait = !command_line_.config;
   for (const auto& shape : shapes_) shape->start(may_wait);

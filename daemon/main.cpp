@@ -16,8 +16,8 @@
 #include "headgate/clock.hpp"
 #include "headgate/control_message.hpp"
 #include "linux/available_memory.hpp"
-#include "linux/growing_memory.hpp"
 #include "linux/descriptor_limit.hpp"
+#include "linux/mapped_memory.hpp"
 #include "linux/real_time.hpp"
 #include "linux/runtime_directory.hpp"
 #include "linux/traffic_divert.hpp"
@@ -90,7 +90,7 @@ int run_daemon(const CommandLine& command_line, CompiledMatches& matches) {
   if (!refusal.empty())
     log_notice("memory is not locked, departures may be late when memory is short: " + refusal);
   make_runtime_directory();
-  GrowingMemory memory(refusal.empty());
+  MappedMemory memory(refusal.empty());
   Daemon(std::move(*config), command_line, matches, memory).run();
   return kExitOk;
 }

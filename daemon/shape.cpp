@@ -170,7 +170,8 @@ bool Shape::is_in_force() const {
 
 void Shape::prepare(const ShapeConfig& config) {
   if (!is_in_force())
-    throw std::runtime_error(title() + ": its workers have not taken the classes of the last reload yet; try again");
+    throw std::runtime_error(title() +
+                             ": its workers have not taken the classes of the last reload yet; try again");
   if (attachment_ != nullptr) {
     if (const std::string error = attachment_->capture_error(); !error.empty())
       throw std::runtime_error(title() + ": cannot be changed, capture ended: " + error);
@@ -218,8 +219,8 @@ void Shape::put_in_force_unattached(Reconfiguration& reconfiguration) {
 }
 
 bool Shape::wait_until_in_force(Instant patience) {
-  return !in_force_.valid() || in_force_.wait_for(std::max(patience - clock_.now(), Duration::zero())) ==
-                                   std::future_status::ready;
+  return !in_force_.valid() ||
+         in_force_.wait_for(std::max(patience - clock_.now(), Duration::zero())) == std::future_status::ready;
 }
 
 bool Shape::concerns(const Link& link) const {
@@ -366,7 +367,8 @@ bool Shape::change_taps(const std::function<void(PacketTaps& taps)>& change) {
 
 void Shape::capture(const std::shared_ptr<PacketTap>& tap) {
   remove_closed_taps();
-  if (!is_in_force()) throw std::runtime_error("the workers of " + title() + " have not taken the last reload yet");
+  if (!is_in_force())
+    throw std::runtime_error("the workers of " + title() + " have not taken the last reload yet");
   const auto added = std::make_shared<std::atomic<std::size_t>>(0);
   captures_.push_back(tap);
   const bool answered = change_taps([added, tap, classifier = classifier_](PacketTaps& taps) {
@@ -409,10 +411,10 @@ void Shape::ask_for_statistics() {
   const bool alone = parts_.size() == 1;
   for (const auto& part : parts_) {
     const auto reading = std::make_shared<ShaperReading>();
-    asked_readings_.push_back({reading, part->worker().ask([&shaper = part->shaper, reading, alone](Instant now) {
-                                 *reading =
-                                     alone ? ShaperReading{shaper.statistics(now), {}} : reading_of(shaper, now);
-                               })});
+    asked_readings_.push_back(
+        {reading, part->worker().ask([&shaper = part->shaper, reading, alone](Instant now) {
+           *reading = alone ? ShaperReading{shaper.statistics(now), {}} : reading_of(shaper, now);
+         })});
   }
 }
 

@@ -80,17 +80,20 @@ void WorkerThread::look_for_starvation() {
   }
   looks_in_time_ = 0;
   const auto milliseconds = [](Duration time) {
-    return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) + " ms of the last second";
+    return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) +
+           " ms of the last second";
   };
   if (wait.throttled > kMaxCatchUp) {
-    starvation_ = "too little processor time: the quota of " + wait.throttled_by + " (cpu.max, CPUQuota=) withheld " +
-                  milliseconds(wait.throttled);
+    starvation_ = "too little processor time: the quota of " + wait.throttled_by +
+                  " (cpu.max, CPUQuota=) withheld " + milliseconds(wait.throttled);
   } else if (wait.waited > kMaxCatchUp) {
-    starvation_ = "too little processor time: other threads of real-time priority, or the host, kept the processor for " +
-                  milliseconds(wait.waited);
+    starvation_ =
+        "too little processor time: other threads of real-time priority, or the host, kept the processor "
+        "for " +
+        milliseconds(wait.waited);
   } else {
-    starvation_ = "too little processor time: the worker came more than 10 ms late, " + std::string(
-                  "as after a pause of the machine or of this process");
+    starvation_ = "too little processor time: the worker came more than 10 ms late, " +
+                  std::string("as after a pause of the machine or of this process");
   }
 }
 

@@ -20,7 +20,7 @@ namespace headgate {
 namespace {
 
 constexpr int kDumpTries = 10;
-constexpr std::size_t kLongestName = IFNAMSIZ - 1;  // alternative names may be longer
+constexpr std::size_t kLongestName = IFNAMSIZ - 1;          // alternative names may be longer
 constexpr std::uint32_t kFirstGroupToDelete = 0x6867'0000;  // "hg"
 
 [[noreturn]] void fail(const std::string& attempt, int error, const std::string& explanation) {

@@ -20,8 +20,8 @@ namespace headgate {
 
 namespace {
 
-constexpr std::size_t kMessagesMax = 256;      // per system call
-constexpr std::size_t kPartsMax = 4096;        // of all messages of a call; more than one frame ever has
+constexpr std::size_t kMessagesMax = 256;  // per system call
+constexpr std::size_t kPartsMax = 4096;    // of all messages of a call; more than one frame ever has
 // As large as the kernel lets it be: the limits of the qdiscs count, each for those who wait there.
 constexpr int kSendBuffer = std::numeric_limits<int>::max() / 2;
 

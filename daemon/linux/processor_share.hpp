@@ -15,9 +15,9 @@
 namespace headgate {
 
 struct ProcessorWait {
-  Duration throttled{};     // of the control group that was throttled the longest
+  Duration throttled{};      // of the control group that was throttled the longest
   std::string throttled_by;  // its path; empty: none was
-  Duration waited{};        // of the thread, on a runqueue
+  Duration waited{};         // of the thread, on a runqueue
 };
 
 class ProcessorShare {

@@ -22,7 +22,7 @@ class Port;
 
 class OutgoingBatch {
  public:
-  static constexpr std::size_t kBatch = 64;          // unshaped frames, and due packets
+  static constexpr std::size_t kBatch = 64;              // unshaped frames, and due packets
   static constexpr std::size_t kMostSlots = 4 * kBatch;  // capture slots that a worker holds on to
 
   OutgoingBatch(Schedule& schedule, Clock& clock);
@@ -84,9 +84,10 @@ class OutgoingBatch {
   std::array<DuePacket, kBatch> due_;
   std::array<DuePacket, kBatch> ungrouped_;
   std::array<Share, 2 * kBatch> shares_;
-  std::array<TaggedHeader, kBatch> tagged_headers_;      // prefix, MAC addresses and the tag put back, of unshaped frames
-  std::vector<std::span<const std::byte>> parts_;        // of all frames
-  std::array<OutgoingFrame, 2 * kBatch> frames_;         // of one share
+  std::array<TaggedHeader, kBatch>
+      tagged_headers_;  // prefix, MAC addresses and the tag put back, of unshaped frames
+  std::vector<std::span<const std::byte>> parts_;  // of all frames
+  std::array<OutgoingFrame, 2 * kBatch> frames_;   // of one share
   std::array<bool, 2 * kBatch> sent_;
 };
 

@@ -242,8 +242,9 @@ void Port::begin_end(std::function<void()> done) {
 }
 
 bool Port::has_ended() const {
-  return ended_ != nullptr && std::all_of(inputs_.begin(), inputs_.end(),
-                     [](const Input& input) { return input.ended && input.slots.empty(); });
+  return ended_ != nullptr && std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) {
+           return input.ended && input.slots.empty();
+         });
 }
 
 void Port::observe(bool on) {

@@ -50,7 +50,8 @@ struct PortOptions {
   ShapeWatch& watch;
   std::shared_ptr<const Classifier> classifier;
   std::size_t part = 0;
-  std::vector<std::optional<PortPeer>> peers = std::vector<std::optional<PortPeer>>(1);  // by part; none: this one
+  std::vector<std::optional<PortPeer>> peers =
+      std::vector<std::optional<PortPeer>>(1);  // by part; none: this one
 };
 
 class Port {
@@ -153,7 +154,8 @@ class Port {
   bool reset_withheld_ = false;
   bool blocked_ = false;
   Reconfiguration* reconfiguration_ = nullptr;
-  std::optional<Reconfiguration::Step> waits_for_;  // the step that this part has ended and others may not have
+  std::optional<Reconfiguration::Step>
+      waits_for_;  // the step that this part has ended and others may not have
   std::exception_ptr failure_;
   std::atomic<bool> failed_{false};
 

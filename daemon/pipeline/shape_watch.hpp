@@ -61,7 +61,7 @@ class ShapeWatch {
     Part(Part&& other) noexcept : watched(std::move(other.watched)) {}
 
     const Watched watched;
-    Instant reset_at{};                         // its own worker's
+    Instant reset_at{};                        // its own worker's
     std::atomic<std::uint64_t> cleared_at{0};  // the opening for which it has cleared
   };
 

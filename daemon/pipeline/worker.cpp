@@ -6,10 +6,7 @@
 namespace headgate {
 
 Worker::Worker(const ScheduleLimits& limits, MemorySource& memory, Waiter& waiter, Clock& clock)
-    : waiter_(waiter),
-      clock_(clock),
-      schedule_(limits, memory, clock.now()),
-      outgoing_(schedule_, clock) {}
+    : waiter_(waiter), clock_(clock), schedule_(limits, memory, clock.now()), outgoing_(schedule_, clock) {}
 
 void Worker::run() {
   stretch_since_ = clock_.now();
@@ -67,8 +64,9 @@ void Worker::note_lateness(Instant now) {
   const bool late = health_.overdue(now, kMaxCatchUp) ||
                     std::any_of(ports_.begin(), ports_.end(),
                                 [](const PortEntry& entry) { return entry.port->was_late(); });
-  if (late) health_.late_times.store(health_.late_times.load(std::memory_order_relaxed) + 1,
-                                     std::memory_order_relaxed);
+  if (late)
+    health_.late_times.store(health_.late_times.load(std::memory_order_relaxed) + 1,
+                             std::memory_order_relaxed);
 }
 
 // Not when this thread was stopped since it took them: then younger packets may pass them, and the ports find out.
@@ -78,7 +76,8 @@ void Worker::send_due(Instant now) {
 }
 
 void Worker::send_all_due() {
-  for (outgoing_.take_due(clock_.now()); !outgoing_.empty(); outgoing_.take_due(clock_.now())) outgoing_.send();
+  for (outgoing_.take_due(clock_.now()); !outgoing_.empty(); outgoing_.take_due(clock_.now()))
+    outgoing_.send();
 }
 
 // A frame that leaves soon is not worth a copy; as long as there is room for the slots of the next batch.

@@ -14,7 +14,7 @@ struct WorkerHealth {
   static constexpr std::int64_t kNothingDue = std::numeric_limits<std::int64_t>::max();
 
   // In nanoseconds of Instant.
-  std::atomic<std::int64_t> looked_at{0};            // when it last went round
+  std::atomic<std::int64_t> looked_at{0};           // when it last went round
   std::atomic<std::int64_t> next_due{kNothingDue};  // when the first packet that waits is due
   // How often it came later than can be caught up (kMaxCatchUp): to a packet that was due, or to frames that had come.
   std::atomic<std::uint64_t> late_times{0};

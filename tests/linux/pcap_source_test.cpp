@@ -1,8 +1,8 @@
 #include "linux/pcap_source.hpp"
 
 #include <gtest/gtest.h>
-#include "linux/source_waiter.hpp"
 #include <linux/if_ether.h>
+#include "linux/source_waiter.hpp"
 
 #include <array>
 #include <system_error>

@@ -13,7 +13,9 @@ using std::chrono::milliseconds;
 
 class ProcessorShareTest : public testing::Test {
  protected:
-  ProcessorShareTest() : root_(testing::TempDir() + "/processor_share") { std::filesystem::remove_all(root_); }
+  ProcessorShareTest() : root_(testing::TempDir() + "/processor_share") {
+    std::filesystem::remove_all(root_);
+  }
   ~ProcessorShareTest() override { std::filesystem::remove_all(root_); }
 
   void write(const std::string& path, const std::string& text) const {

@@ -53,7 +53,8 @@ TEST(TimerWaiter, SpinsForASmallShareOfTheTimeUnlessPrecisionIsHigh) {
       EXPECT_GE(clock.now(), deadline);
     }
   }
-  EXPECT_LE(normal.spun(), (clock.now() - start) / 20 + microseconds(200));  // 5 %, and what it may begin and end with
+  EXPECT_LE(normal.spun(),
+            (clock.now() - start) / 20 + microseconds(200));  // 5 %, and what it may begin and end with
   EXPECT_GT(high.spun(), Duration::zero());
 }
 

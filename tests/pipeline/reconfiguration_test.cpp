@@ -153,8 +153,7 @@ TEST_F(SharedFlows, StayWhereTheyAreWhenNothingButTheRateChanges) {
   ClassConfig faster = by_destination();
   faster.rate.packets = PacketRate{1000};
   change_to(faster);
-  for (std::size_t i = 0; i < kParts; ++i)
-    EXPECT_EQ(shapers_[i]->statistics(clock_.now()).queued, before[i]);
+  for (std::size_t i = 0; i < kParts; ++i) EXPECT_EQ(shapers_[i]->statistics(clock_.now()).queued, before[i]);
   expect_whole_and_in_order(leave());
 }
 

@@ -44,12 +44,15 @@ class WorkerFixture : public testing::Test {
  protected:
   // A shape with its port at the worker.
   struct TestShape {
-    TestShape(WorkerFixture& fixture, const ClassConfig& config, const ShaperLimits& limits, std::size_t slots)
+    TestShape(WorkerFixture& fixture, const ClassConfig& config, const ShaperLimits& limits,
+              std::size_t slots)
         : source(slots),
           sink(fixture.clock),
           shaper(limits, {config}, fixture.memory),
-          watch(dead_man_switch,
-                {{.source = source, .health = fixture.worker.health(), .waiter = fixture.waiter, .inputs = {}}}) {}
+          watch(dead_man_switch, {{.source = source,
+                                   .health = fixture.worker.health(),
+                                   .waiter = fixture.waiter,
+                                   .inputs = {}}}) {}
 
     FakePacketSource source;
     RecordingSink sink;

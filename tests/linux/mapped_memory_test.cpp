@@ -1,4 +1,4 @@
-#include "linux/growing_memory.hpp"
+#include "linux/mapped_memory.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -23,16 +23,16 @@ std::size_t resident(const MemoryArea& area) {
   return count * page;
 }
 
-TEST(GrowingMemory, AnAreaTakesNothingUntilItGrows) {
-  GrowingMemory memory(false);
+TEST(MappedMemory, AnAreaTakesNothingUntilItGrows) {
+  MappedMemory memory(false);
   const auto area = memory.reserve(64 * kMegabyte);
   EXPECT_GE(area->size(), 64 * kMegabyte);
   EXPECT_EQ(area->usable(), 0u);
   EXPECT_EQ(resident(*area), 0u);
 }
 
-TEST(GrowingMemory, GrowsInSmallStepsFirstAndInPlace) {
-  GrowingMemory memory(false);
+TEST(MappedMemory, GrowsInSmallStepsFirstAndInPlace) {
+  MappedMemory memory(false);
   const auto area = memory.reserve(64 * kMegabyte);
   std::byte* const start = area->start();
   ASSERT_TRUE(area->grow(1));
@@ -48,23 +48,23 @@ TEST(GrowingMemory, GrowsInSmallStepsFirstAndInPlace) {
   EXPECT_EQ(start[5 * kMegabyte - 1], std::byte{0});
 }
 
-TEST(GrowingMemory, GrowsUpToItsSizeAndNoFurther) {
-  GrowingMemory memory(false);
+TEST(MappedMemory, GrowsUpToItsSizeAndNoFurther) {
+  MappedMemory memory(false);
   const auto area = memory.reserve(3 * kMegabyte);
   ASSERT_TRUE(area->grow(area->size()));
   EXPECT_EQ(area->usable(), area->size());
   area->start()[area->size() - 1] = std::byte{1};
 }
 
-TEST(GrowingMemory, LocksWhatGrowsWhereTheProcessMay) {
-  GrowingMemory memory(true);
+TEST(MappedMemory, LocksWhatGrowsWhereTheProcessMay) {
+  MappedMemory memory(true);
   const auto area = memory.reserve(4 * kMegabyte);
   ASSERT_TRUE(area->grow(3 * kMegabyte));
   EXPECT_GE(resident(*area), 3 * kMegabyte);
 }
 
-TEST(GrowingMemory, MoreThanThereAreAddressesIsRefused) {
-  GrowingMemory memory(false);
+TEST(MappedMemory, MoreThanThereAreAddressesIsRefused) {
+  MappedMemory memory(false);
   EXPECT_THROW(memory.reserve(std::size_t{1} << 50), std::bad_alloc);
 }
 

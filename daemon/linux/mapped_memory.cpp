@@ -1,4 +1,4 @@
-#include "linux/growing_memory.hpp"
+#include "linux/mapped_memory.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -34,10 +34,10 @@ std::byte* reserve_addresses(std::size_t bytes) {
   return area;
 }
 
-class GrowingArea : public MemoryArea {
+class MappedArea : public MemoryArea {
  public:
-  GrowingArea(std::size_t bytes, bool locked) : MemoryArea(reserve_addresses(bytes), bytes), locked_(locked) {}
-  ~GrowingArea() override { munmap(start(), size()); }
+  MappedArea(std::size_t bytes, bool locked) : MemoryArea(reserve_addresses(bytes), bytes), locked_(locked) {}
+  ~MappedArea() override { munmap(start(), size()); }
 
   bool grow(std::size_t bytes) override {
     while (usable() < bytes) {
@@ -61,7 +61,8 @@ class GrowingArea : public MemoryArea {
 
   static void touch(std::byte* from, std::size_t bytes) {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    for (std::size_t at = 0; at < bytes; at += page) *const_cast<volatile std::byte*>(from + at) = std::byte{0};
+    for (std::size_t at = 0; at < bytes; at += page)
+      *const_cast<volatile std::byte*>(from + at) = std::byte{0};
   }
 
   const bool locked_;
@@ -69,9 +70,9 @@ class GrowingArea : public MemoryArea {
 
 }  // namespace
 
-std::unique_ptr<MemoryArea> GrowingMemory::reserve(std::size_t bytes) {
+std::unique_ptr<MemoryArea> MappedMemory::reserve(std::size_t bytes) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return std::make_unique<GrowingArea>(round_up(std::max<std::size_t>(bytes, 1), page), locked_);
+  return std::make_unique<MappedArea>(round_up(std::max<std::size_t>(bytes, 1), page), locked_);
 }
 
 }  // namespace headgate

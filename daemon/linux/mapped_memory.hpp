@@ -11,10 +11,10 @@
 
 namespace headgate {
 
-class GrowingMemory : public MemorySource {
+class MappedMemory : public MemorySource {
  public:
   // `locked`: what grows is never paged out (mlock). Refused by the kernel, it is memory all the same.
-  explicit GrowingMemory(bool locked) : locked_(locked) {}
+  explicit MappedMemory(bool locked) : locked_(locked) {}
 
   std::unique_ptr<MemoryArea> reserve(std::size_t bytes) override;
 
