@@ -1,0 +1,127 @@
+"""Many shapes at few workers: what they share, and what they do not take from each other."""
+
+import os
+import pathlib
+import signal
+import time
+
+import network
+import traces
+from daemon import check_law, class_of
+from traffic import Receiver, Sender
+
+SHAPES = 20
+
+PER_DESTINATION = """
+[[shape]]
+interface = "eth0"
+  [[shape.class]]
+  name  = "clients"
+  key   = "dst"
+  rate  = "{rate}"
+  queue = "{queue}"
+"""
+
+UNSHAPED = """
+[[shape]]
+interface = "eth0"
+  [[shape.class]]
+  name   = "all"
+  bypass = true
+"""
+
+
+def many_shapes(count):
+    return "".join(f'[[shape]]\ninterface = "many{i}"\n  [[shape.class]]\n  name = "all"\n  rate = "1000pps"\n'
+                   for i in range(count))
+
+
+def worker_threads(headgate):
+    names = (path.read_text().strip()
+             for path in pathlib.Path(f"/proc/{headgate.process.pid}/task").glob("*/comm"))
+    return sorted(name for name in names if name.startswith("hg-worker"))
+
+
+def resident_megabytes(headgate):
+    status = pathlib.Path(f"/proc/{headgate.process.pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) / 1024
+
+
+def test_twenty_shapes_share_at_most_a_worker_a_processor_and_little_memory(net, headgate, divert, figure):
+    for i in range(SHAPES):
+        net.host.run("ip", "link", "add", f"many{i}", "type", "veth", "peer", "name", f"far{i}")
+        net.host.run("ip", "link", "set", f"many{i}", "up")
+        net.host.run("ip", "link", "set", f"far{i}", "up")
+    headgate.start(many_shapes(SHAPES), divert=divert, wait=False)
+    headgate.wait_ready(patience=60)
+    shapes = headgate.show()["shapes"]
+    assert len(shapes) == SHAPES
+    assert all(shape["diverting"] for shape in shapes)
+    assert 1 <= len(worker_threads(headgate)) <= os.cpu_count()
+    megabytes = resident_megabytes(headgate)
+    figure("resident memory of twenty shapes, MB", round(megabytes))
+    if headgate.programs.parent.name == "release":
+        assert megabytes < 600  # twenty capture rings take half of it
+    headgate.stop(patience=60)
+    traces.assert_none(net.host)
+
+
+def test_the_number_of_workers_is_set_for_the_daemon(net, headgate, divert):
+    for i in range(3):
+        net.host.run("ip", "link", "add", f"many{i}", "type", "veth", "peer", "name", f"far{i}")
+        net.host.run("ip", "link", "set", f"many{i}", "up")
+    headgate.start(many_shapes(3), divert=divert, workers=1)
+    assert worker_threads(headgate) == ["hg-worker-0"]
+
+
+def test_large_packets_and_exact_departures_have_workers_of_their_own(net, headgate, divert):
+    for i in range(2):
+        net.host.run("ip", "link", "add", f"many{i}", "type", "veth", "peer", "name", f"far{i}")
+        net.host.run("ip", "link", "set", f"many{i}", "up")
+    config = many_shapes(2).replace('interface = "many1"', 'interface = "many1"\nsegmentation = "whole"')
+    headgate.start(config, divert=divert, workers=1)
+    assert worker_threads(headgate) == ["hg-worker-0", "hg-worker-1"]
+
+
+def test_a_queue_that_is_full_for_one_destination_starves_no_other(net, headgate, programs, divert):
+    """One destination has 1 Mbit/s below headgate and gets 30 000 packets/s; its refusals must hold up nobody."""
+    host = net.host
+    host.run("tc", "qdisc", "add", "dev", "eth0", "root", "handle", "1:", "htb", "default", "20")
+    host.run("tc", "class", "add", "dev", "eth0", "parent", "1:", "classid", "1:10", "htb", "rate", "1mbit")
+    host.run("tc", "class", "add", "dev", "eth0", "parent", "1:", "classid", "1:20", "htb", "rate", "1gbit")
+    host.run("tc", "qdisc", "add", "dev", "eth0", "parent", "1:10", "pfifo", "limit", "1000")
+    host.run("tc", "qdisc", "add", "dev", "eth0", "parent", "1:20", "pfifo", "limit", "100000")
+    host.run("tc", "filter", "add", "dev", "eth0", "parent", "1:", "protocol", "ip", "u32",
+             "match", "ip", "dport", "6000", "0xffff", "flowid", "1:10")
+    headgate.start(UNSHAPED, divert=divert)
+    receiver = Receiver(net.peer, programs)
+    flood = Sender(host, programs, network.PEER_IPV4, rate=30_000, seconds=5, port=6000)
+    time.sleep(1)
+    sent = Sender(host, programs, network.PEER_IPV4, rate=1000, count=3000, port=5000).finish()["sent"]
+    flood.stop(refusals=True)
+    arrived = receiver.stop(settle=0.5).of_port(5000)
+    shape = headgate.shape()
+    check_law(shape)
+    assert class_of(shape, "all")["dropped"]["reasons"]["send_failed"]["packets"] > 0
+    lost = shape["lost"]["ring"]["packets"] + shape["lost"]["device"]["packets"]
+    assert len(arrived) >= sent - lost
+    assert len(arrived) >= sent * 0.99
+
+
+def test_after_a_stop_of_the_process_no_flow_overtakes_itself(net, headgate, programs, divert):
+    headgate.start(PER_DESTINATION.format(rate="3000pps", queue="2000p"), divert=divert)
+    receiver = Receiver(net.peer, programs)
+    load = Sender(net.host, programs, network.PEER_IPV4, rate=20_000, seconds=60, flows=4)
+    for _ in range(3):
+        time.sleep(0.5)
+        headgate.signal(signal.SIGSTOP)
+        time.sleep(1)
+        headgate.signal(signal.SIGCONT)
+    time.sleep(0.5)
+    load.stop()
+    arrivals = receiver.stop(settle=1)
+    shape = headgate.shape()
+    check_law(shape)
+    assert shape["unshaped"]["times"] >= 1
+    assert class_of(shape, "clients")["dropped"]["reasons"]["overtaken"]["packets"] > 0
+    assert arrivals.reordered() == 0
