@@ -155,9 +155,10 @@ struct PacketRing::State {
   }
 
   // More must not be looked at: those slots hold frames that were received but not given back.
-  std::uint64_t receivable() {
+  // Exact where it is fewer than `wanted`.
+  std::uint64_t receivable(std::uint64_t wanted) {
     if (several_consumers) return layout.tp_frame_nr;  // a mark tells each of them
-    if (received - given_back_seen == layout.tp_frame_nr)
+    if (layout.tp_frame_nr - (received - given_back_seen) < wanted)
       given_back_seen = given_back.load(std::memory_order_acquire);
     return layout.tp_frame_nr - (received - given_back_seen);
   }
@@ -205,7 +206,7 @@ PacketRing::PacketRing(const PacketRingOptions& options) : state_(std::make_uniq
 PacketRing::~PacketRing() = default;
 
 std::size_t PacketRing::receive(std::span<CapturedFrame> out) {
-  const std::size_t limit = std::min<std::uint64_t>(out.size(), state_->receivable());
+  const std::size_t limit = std::min<std::uint64_t>(out.size(), state_->receivable(out.size()));
   std::size_t count = 0;
   std::uint32_t next = state_->next.load(std::memory_order_relaxed);
   for (; count < limit; ++count) {

@@ -85,8 +85,9 @@ struct PcapSource::State {
         capture(open_capture_of(device_name(options.device_index), bytes_per_slot)),
         descriptor(pcap_get_selectable_fd(capture.get())) {}
 
-  std::uint64_t free_slots() {
-    if (received - given_back_seen == slots) given_back_seen = given_back.load(std::memory_order_acquire);
+  // Exact where there are fewer than `wanted`.
+  std::uint64_t free_slots(std::uint64_t wanted) {
+    if (slots - (received - given_back_seen) < wanted) given_back_seen = given_back.load(std::memory_order_acquire);
     return slots - (received - given_back_seen);
   }
 
@@ -143,7 +144,7 @@ PcapSource::~PcapSource() = default;
 
 std::size_t PcapSource::receive(std::span<CapturedFrame> out) {
   State& state = *state_;
-  const std::size_t limit = std::min<std::uint64_t>(out.size(), state.free_slots());
+  const std::size_t limit = std::min<std::uint64_t>(out.size(), state.free_slots(out.size()));
   if (limit == 0) return 0;
   state.room = out.first(limit);
   const auto copy = [](u_char* user, const pcap_pkthdr* header, const u_char* bytes) {

@@ -23,7 +23,8 @@ class PacketSource {
  public:
   virtual ~PacketSource() = default;
 
-  // The worker that reads. Fills `out` with frames that have arrived, oldest first; 0 when there are none. Never blocks.
+  // The worker that reads. Fills `out` with frames that have arrived, oldest first; fewer than `out` holds
+  // only when no more have arrived or all slots are out. Never blocks.
   // Throws std::system_error when the source is gone for good; a device that is down is not an error.
   virtual std::size_t receive(std::span<CapturedFrame> out) = 0;
 
