@@ -86,7 +86,7 @@ TEST_P(ControlTrafficTest, ControlTrafficThatIsNotDivertedIsCountedAndWhatIsNoIp
   for (const auto& [name, frame] : frames_without_ip()) near.send(frame);
   for (const auto& [name, frame] : control_frames()) {
     near.send(frame);
-    sent += {1, frame.size()};
+    sent += Count{1, frame.size()};
   }
   Count counted = divert.counts().control_traffic;
   counted -= before;
