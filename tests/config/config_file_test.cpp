@@ -79,6 +79,7 @@ memory = "128mb"
 max_flows = 1000
 idle = "5s"
 control = "/run/other.sock"
+workers = 3
 
 [[shape]]
 interface = "eth0"
@@ -116,7 +117,7 @@ control_limit = "none"
 class = [{ name = "all", rate = "1pps", bypass = false }]
 )");
   EXPECT_EQ(config.daemon, (DaemonConfig{DivertMethod::clsact, 0x10, DataSize{128U << 20}, 1000,
-                                         std::chrono::seconds(5), "/run/other.sock"}));
+                                         std::chrono::seconds(5), "/run/other.sock", 3}));
   ASSERT_EQ(config.shapes.size(), 2U);
   EXPECT_EQ(config.shapes[0].direction, Direction::egress);
   EXPECT_TRUE(config.shapes[0].qdisc_bypass);
