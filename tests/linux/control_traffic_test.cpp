@@ -185,8 +185,8 @@ class DivertProgramRun {
 
   bool diverts(Frame frame, __sk_buff* context = nullptr) {
     program_.arm();  // nobody reads what is diverted
-    LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame.data(), .ctx_in = context,
-                .data_size_in = static_cast<std::uint32_t>(frame.size()),
+    LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame.data(),
+                .data_size_in = static_cast<std::uint32_t>(frame.size()), .ctx_in = context,
                 .ctx_size_in = context == nullptr ? 0 : static_cast<std::uint32_t>(sizeof *context),
                 .repeat = 1);
     if (bpf_prog_test_run_opts(program_.divert(), &options) != 0)

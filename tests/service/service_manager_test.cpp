@@ -53,11 +53,6 @@ TEST_F(ServiceManagerTest, TellsAStatusInOneLine) {
   EXPECT_EQ(told(), "STATUS=eth0 is down READY=1");
 }
 
-TEST_F(ServiceManagerTest, AsksForMoreTime) {
-  manager.extend_timeout(std::chrono::seconds(30));
-  EXPECT_EQ(told(), "EXTEND_TIMEOUT_USEC=30000000");
-}
-
 TEST_F(ServiceManagerTest, TellsReloadingWithTheTime) {
   manager.reloading();
   EXPECT_THAT(told(), MatchesRegex("RELOADING=1\nMONOTONIC_USEC=[1-9][0-9]*"));
