@@ -111,6 +111,7 @@ INGRESS_CHANGES = {change: CHANGES[change] for change in (
     "the divert device's MTU changes", "the other end of the divert device is set down", "the firewall is flushed")}
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("change", INGRESS_CHANGES)
 def test_the_rate_of_what_arrives_holds_again_a_second_after(net, headgate, programs, divert, change):
     headgate.start(INGRESS, divert=divert)

@@ -1,3 +1,4 @@
+import fcntl
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 import network
+import selection
 from daemon import Headgate
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -22,6 +24,9 @@ _measured_again = []
 
 def pytest_addoption(parser):
     parser.addoption("--preset", default="release", help="which build to test: release, dev or tsan")
+    parser.addoption("--parameters", choices=("all", "each"), default="all",
+                     help="all combinations of a test's parameters, or each value once")
+    parser.addoption("--judging", choices=("time", "no-time"), help="only tests that judge time, or that do not")
     parser.addoption("--workers", type=int, default=1, help="of each shape that does not say how many")
 
 
@@ -62,6 +67,10 @@ def pytest_collection_modifyitems(config, items):
             items.remove(item)
         elif item.get_closest_marker("release") and config.getoption("preset") != "release":
             items.remove(item)
+    if config.getoption("parameters") == "each":
+        items[:] = selection.each_value_once(items)
+    if judging := config.getoption("judging"):
+        items[:] = [item for item in items if selection.judges_time(item) == (judging == "time")]
 
 
 def pytest_runtest_protocol(item, nextitem):
@@ -88,11 +97,20 @@ def pytest_terminal_summary(terminalreporter, config):
     for name in _measured_again:
         terminalreporter.write_line(f"measured again: {name}")
     if _figures:
-        path = config.programs.parent / "integration-figures.json"
-        path.write_text(json.dumps(_figures, indent=1, sort_keys=True) + "\n")
+        keep_figures(config.programs.parent / "integration-figures.json")
         terminalreporter.write_line("measured:")
         for name, value in sorted(_figures.items()):
             terminalreporter.write_line(f"  {name}: {value}")
+
+
+def keep_figures(path):
+    """Beside those of other sessions, which may be running."""
+    with open(path, "a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        figures = json.loads(file.read() or "{}") | _figures
+        file.truncate(0)
+        file.write(json.dumps(figures, indent=1, sort_keys=True) + "\n")
 
 
 def pytest_sessionfinish(session):

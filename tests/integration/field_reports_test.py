@@ -1,5 +1,6 @@
 """Faults that users of other shapers have reported in public, each with its case here."""
 
+import statistics
 import time
 
 import pytest
@@ -9,7 +10,7 @@ import traces
 from daemon import EXIT_REFUSED, EXIT_USAGE, class_of
 from frames import IEEE_802_1AD, IEEE_802_1Q, numbered, udp_frame
 from packet_socket import FrameRecorder, FrameSender
-from traffic import Receiver, Sender, TcpLoad, rate_of, rate_while_running
+from traffic import Arrival, FrameTrace, Receiver, Sender, TcpLoad, most_ahead, rate_of, rate_while_running
 
 PER_DESTINATION = """
 [[shape]]
@@ -26,42 +27,41 @@ def clients(rate, queue="100p", key="class"):
     return PER_DESTINATION.format(rate=rate, queue=queue, key=key)
 
 
-def megabit_in_slices(namespace, seconds, start, slice_seconds=0.1, interface="eth0"):
-    """What came in at an interface in each slice of time, in Mbit/s, by its own counters."""
+# What a wake-up that is late by 10 ms makes a shaper send at once, and a packet more.
+def late_by_10_ms(per_second, largest):
+    return per_second / 100 + largest
 
-    def received():
-        return int(namespace.run("cat", f"/sys/class/net/{interface}/statistics/rx_bytes").stdout)
 
-    rates, before, at = [], received(), time.monotonic()
-    end = start + seconds
-    while at < end:
-        time.sleep(slice_seconds)
-        now_bytes, now = received(), time.monotonic()
-        rates.append((now_bytes - before) * 8e-6 / (now - at))
-        before, at = now_bytes, now
-    return rates
+TEN_MEGABIT = 10e6 / 8  # bytes per second
+FRAME = 1514  # bytes
 
 
 @pytest.mark.measured
 def test_kubernetes_90838_a_ten_megabit_limit_holds_from_the_first_moment(net, headgate, divert, figure):
     headgate.start(clients("10mbit", "50ms"), divert=divert)
-    start = time.monotonic()
-    load = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=3)
-    rates = megabit_in_slices(net.peer, 3, start)
-    load.finish()
-    figure("most in a tenth of a second, Mbit/s of 10", round(max(rates), 2))
-    assert max(rates) <= 10.5  # a slice may hold one packet more than its share, and is not cut to the packet
+    trace = FrameTrace(net.peer, "tcp dst port 5201")
+    TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=3).finish()
+    frames = trace.stop()
+    ahead = most_ahead(frames, TEN_MEGABIT)
+    figure("most bytes ahead of 10 Mbit/s", round(ahead))
+    assert max(length for _, length in frames) <= FRAME
+    assert ahead <= late_by_10_ms(TEN_MEGABIT, FRAME)  # a token bucket of a second would be 1 250 000
+    assert sum(length for _, length in frames) >= 0.8 * TEN_MEGABIT * 3
 
 
 @pytest.mark.measured
 def test_containernetworking_609_no_burst_at_the_start_and_no_sawtooth_after(net, headgate, divert):
     headgate.start(clients("10mbit", "50ms"), divert=divert)
-    load = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=6)
-    time.sleep(1)
-    rates = megabit_in_slices(net.peer, 4, time.monotonic(), slice_seconds=0.5)
-    load.finish()
-    for rate in rates:
-        assert rate == pytest.approx(10, rel=0.05)
+    trace = FrameTrace(net.peer, "tcp dst port 5201")
+    TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=5).finish()
+    frames = trace.stop()
+    assert most_ahead(frames, TEN_MEGABIT) <= late_by_10_ms(TEN_MEGABIT, FRAME)
+    for half_second in range(2, 9):
+        start = frames[0][0] + half_second * 500_000_000
+        slice_of = [Arrival(at, number) for number, (at, length) in enumerate(frames)
+                    if start <= at < start + 500_000_000 and length == FRAME]
+        full_frames = TEN_MEGABIT / FRAME
+        assert rate_while_running(slice_of, full_frames) == pytest.approx(full_frames, rel=0.05)
 
 
 @pytest.mark.measured
@@ -72,7 +72,7 @@ def test_tcconfig_193_a_probe_after_idle_measures_the_rate_and_not_a_burst(net, 
     Sender(net.host, programs, network.PEER_IPV4, rate=0, count=100, size=1000).finish()
     flow = receiver.stop(settle=0.5).only()
     assert len(flow) == 100
-    assert rate_of(flow) == pytest.approx(1000, rel=0.01)
+    assert 900 <= rate_of(flow) <= 1010  # the first may be late by a millisecond, the last by more
 
 
 @pytest.mark.measured
@@ -86,18 +86,36 @@ def test_wondershaper_4_ipv6_does_not_bypass_the_limit(net, headgate, programs, 
     arrivals = receiver.stop(settle=0.5)
     together = sorted(arrival for flow in arrivals.flows.values() for arrival in flow)
     assert len(arrivals.flows) == 2
-    assert rate_of(together) == pytest.approx(1000, rel=0.005)
+    assert rate_while_running(together, 1000) == pytest.approx(1000, rel=0.005)
 
 
 @pytest.mark.measured
 def test_asuswrt_375_ipv6_is_queued_as_well_as_ipv4(net, headgate, programs, divert):
     headgate.start(clients("500pps", key="dst"), divert=divert)
     receiver = Receiver(net.peer, programs)
-    loads = [Sender(net.host, programs, to, rate=1500, seconds=3) for to in (network.PEER_IPV4, network.PEER_IPV6)]
+    heavy, light = [network.PEER_IPV4, network.PEER_IPV6], [network.PEER_MORE_IPV4[0], network.PEER_MORE_IPV6[0]]
+    loads = [Sender(net.host, programs, to, rate=1500, seconds=3) for to in heavy]
+    beside = {to: Sender(net.host, programs, to, rate=100, seconds=2) for to in light}
     for load in loads:
         load.finish()
-    for flow in receiver.stop(settle=0.5).flows.values():
-        assert rate_of(flow) == pytest.approx(500, rel=0.005)
+    sent = {to: sender.finish()["sent"] for to, sender in beside.items()}
+    flows = {to: flow for (to, _), flow in receiver.stop(settle=0.5).flows.items()}
+    assert set(flows) == {*heavy, *light}
+    for to in heavy:
+        assert rate_while_running(flows[to], 500) == pytest.approx(500, rel=0.005)
+        # Each waits in a full queue of its own, and is not just dropped: 100 packets at 500 a second.
+        assert median_wait(flows[to], sent_at=1500) == pytest.approx(0.2, abs=0.03)
+    # Who keeps to the limit waits for nobody, in either family.
+    for to in light:
+        assert len(flows[to]) == sent[to]
+        assert median_wait(flows[to], sent_at=100) == pytest.approx(0, abs=0.03)
+
+
+def median_wait(flow, sent_at):
+    """In seconds, of packets that were sent at a fixed rate, of which the first did not wait."""
+    first = min(flow, key=lambda arrival: arrival.sequence)
+    return statistics.median((arrival.time - first.time) / 1e9 - (arrival.sequence - first.sequence) / sent_at
+                             for arrival in flow)
 
 
 def test_tcconfig_153_setting_again_after_deleting_works(net, headgate, divert):
@@ -126,12 +144,14 @@ def test_tcconfig_68_traffic_is_neither_unlimited_nor_lost_while_rules_are_repla
         headgate.reload()
         queues.reverse()
         time.sleep(0.02)
-    flow = receiver.stop(settle=0.3).only()
-    assert rate_of(flow) == pytest.approx(1000, rel=0.001)
-    for tenth in range(1, 40):
-        start = flow[0].time + tenth * 100_000_000
-        count = sum(start <= arrival.time < start + 100_000_000 for arrival in flow)
-        assert 95 <= count <= 105
+    offered = load.finish()["sent"]
+    counters = headgate.settled_class("clients", offered)
+    flow = receiver.stop().only()
+    assert most_ahead([(arrival.time, 1) for arrival in flow], 1000) <= late_by_10_ms(1000, 1)
+    assert rate_while_running(flow, 1000) >= 950
+    # Whatever did not come found a full queue.
+    assert len(flow) == counters["sent"]["packets"]
+    assert offered - len(flow) == counters["dropped"]["reasons"]["queue_full"]["packets"]
 
 
 def test_comcast_68_any_interface_and_a_clear_word_about_one_that_is_not_there(net, headgate, divert):
@@ -167,7 +187,7 @@ def test_wondershaper_92_a_limit_for_each_address(net, headgate, programs, diver
     heavy.finish()
     sent = light.finish()["sent"]
     arrivals = receiver.stop(settle=0.5).flows
-    assert rate_of(arrivals.pop((network.PEER_MORE_IPV4[0], 5000))) == pytest.approx(300, rel=0.005)
+    assert rate_while_running(arrivals.pop((network.PEER_MORE_IPV4[0], 5000)), 300) == pytest.approx(300, rel=0.005)
     assert sum(len(flow) for flow in arrivals.values()) == sent
 
 
@@ -188,7 +208,7 @@ def test_appneta_235_what_was_asked_is_what_leaves(net, headgate, programs, dive
     sent = Sender(net.host, programs, network.PEER_IPV4, rate=1.5 * rate, seconds=4).finish()
     flow = receiver.stop(settle=0.3).only()
     figure("offered and left, packets per second", [round(sent["rate"], 1), round(rate_of(flow), 1)])
-    assert rate_of(flow) == pytest.approx(rate, rel=0.001)
+    assert rate_while_running(flow, rate) == pytest.approx(rate, rel=0.001)
 
 
 @pytest.mark.measured
@@ -220,9 +240,9 @@ def test_containernetworking_1025_the_queue_is_as_long_as_one_sets_it(net, headg
     headgate.start(clients("1000pps", f"{milliseconds}ms"), divert=divert)
     receiver = Receiver(net.peer, programs)
     # All at once: the first leaves, what finds more than the time before it is dropped.
-    Sender(net.host, programs, network.PEER_IPV4, rate=0, count=400).finish()
+    sending = Sender(net.host, programs, network.PEER_IPV4, rate=0, count=400).finish()["seconds"] * 1000
     flow = receiver.stop(settle=0.5).only()
-    assert milliseconds <= len(flow) <= milliseconds + 5  # a few leave while they are being sent
+    assert milliseconds <= len(flow) <= milliseconds + sending + 2  # a few leave while they are being sent
     assert class_of(headgate.shape(), "clients")["delay_us"]["max"] <= milliseconds * 1000 + 5000
 
 
@@ -279,6 +299,7 @@ def test_cilium_16790_the_limit_holds_on_every_path_to_the_interface(net, headga
     headgate.start(clients("500pps"), divert=divert)
     recorder = FrameRecorder(net.peer)
     # Through the stack, by a packet socket, in a VLAN: all in one bucket.
+    start = time.monotonic()
     load = Sender(net.host, programs, network.PEER_IPV6, rate=1000, seconds=2)
     sender, sent, end = FrameSender(net.host), 0, time.monotonic() + 2
     while time.monotonic() < end:
@@ -288,7 +309,7 @@ def test_cilium_16790_the_limit_holds_on_every_path_to_the_interface(net, headga
         time.sleep(0.002)
     offered = load.finish()["sent"]
     counters = headgate.settled_class("clients", offered + sent)
-    assert counters["sent"]["packets"] <= 500 * 2.3 + 101
+    assert counters["sent"]["packets"] <= 500 * (time.monotonic() - start) + 1
     assert 0 < len(recorder.frames(1)) < sent
 
 

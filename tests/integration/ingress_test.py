@@ -12,7 +12,7 @@ import traces
 from daemon import check_law, class_of
 from frames import numbered, udp_frame
 from packet_socket import FrameRecorder, FrameSender, inside
-from traffic import Arrival, Ping, Receiver, Sender, answers, rate_of, rate_while_running
+from traffic import Arrival, Ping, Receiver, Sender, answers, nothing_missing, rate_while_running
 from transfer import Transfer
 
 pytestmark = pytest.mark.with_pcap
@@ -182,6 +182,7 @@ def test_what_the_firewall_says_of_the_interface_holds_for_shaped_packets(net, h
 
 
 @pytest.mark.measured
+@pytest.mark.each_divert
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_dead_or_stopped_the_host_is_open_in_both_directions(net, headgate, programs, divert, how):
     headgate.start(INGRESS + EGRESS, divert=divert)
@@ -198,7 +199,7 @@ def test_dead_or_stopped_the_host_is_open_in_both_directions(net, headgate, prog
     echoes = ping.stop()
     assert min(echo.sent + echo.round_trip for echo in echoes if echo.sent > moment) - moment <= 1
     for flow in flows:
-        assert rate_of(flow) == pytest.approx(3000, rel=0.05)  # as sent, and three times what is allowed
+        assert nothing_missing(flow) and len(flow) > 1.5 * 1000  # three times what is allowed are sent
     if how == signal.SIGSTOP:
         headgate.signal(signal.SIGCONT)
         time.sleep(1)

@@ -12,7 +12,7 @@ from daemon import check_law
 from frames import (ARP, BROADCAST, EXPERIMENTAL, IPV4_ADDRESSES, IPV6_ADDRESSES, TEST_MAC, ethernet, numbered,
                     udp_frame)
 from packet_socket import FrameRecorder, FrameSender, assert_same_frames
-from traffic import Ping, Receiver, Sender, answers, rate_of, rate_while_running
+from traffic import Ping, Receiver, Sender, answers, nothing_missing, rate_while_running
 from transfer import Transfer
 
 pytestmark = pytest.mark.with_pcap
@@ -183,6 +183,7 @@ def longest_outage(echoes, start, end):
 
 
 @pytest.mark.measured
+@pytest.mark.each_divert
 def test_killed_under_traffic_the_wire_stays_whole_and_the_next_start_takes_it_over(inline_net, wire, programs, divert,
                                                                                     figure):
     traffic = WireUnderTraffic(inline_net, programs)
@@ -206,7 +207,8 @@ def test_killed_under_traffic_the_wire_stays_whole_and_the_next_start_takes_it_o
     outage = longest_outage(echoes, started - 0.5, ended)
     figure("seconds without an answer while the wire is taken over", round(outage, 3))
     assert outage <= 0.2
-    assert rate_of(between(flow, killed + 1, started)) == pytest.approx(3000, rel=0.05)
+    unshaped = between(flow, killed + 1, started)
+    assert nothing_missing(unshaped) and len(unshaped) > 1.5 * 1000
     assert rate_while_running(between(flow, ready + 0.5, ended), 1000) == pytest.approx(1000, rel=0.01)
 
 
@@ -223,7 +225,8 @@ def test_stopped_by_a_signal_the_wire_stays_whole_and_shaping_returns(inline_net
     ended = time.time()
     flow, echoes = traffic.finish()
     assert longest_outage(echoes, stopped - 0.5, continued) <= 1
-    assert rate_of(between(flow, stopped + 1, continued)) == pytest.approx(3000, rel=0.05)
+    unshaped = between(flow, stopped + 1, continued)
+    assert nothing_missing(unshaped) and len(unshaped) > 1.5 * 1000 * 1.5
     assert rate_while_running(between(flow, continued + 1, ended), 1000) == pytest.approx(1000, rel=0.01)
     for interface in ("eth0", "eth1"):
         shape = wire.shape(interface)

@@ -111,7 +111,7 @@ def wait_for_answers(run, patience=10):
             assert time.monotonic() < deadline, f"{address} does not answer after {patience} s"
 
 
-def _delete(name):
+def _delete(name, check=True):
     for attempt in range(50):
         pids = processes.run(["ip", "netns", "pids", name], check=False).stdout.split()
         for pid in pids:
@@ -122,7 +122,7 @@ def _delete(name):
         if not pids:
             break
         time.sleep(0.02)
-    processes.run(["ip", "netns", "delete", name])
+    processes.run(["ip", "netns", "delete", name], check=check)
 
 
 def leftovers():
@@ -131,10 +131,10 @@ def leftovers():
 
 
 def sweep():
-    """Deletes the namespaces of runs that were killed."""
+    """Deletes the namespaces of runs that were killed, as another run that begins may do as well."""
     for name, pid in _ours():
         if not os.path.exists(f"/proc/{pid}"):
-            _delete(name)
+            _delete(name, check=False)
 
 
 def _ours():

@@ -3,7 +3,7 @@
 import pytest
 
 import network
-from traffic import Receiver, Sender, gaps, percentile, rate_of
+from traffic import Receiver, Sender, gaps, most_ahead, percentile, rate_of, rate_while_running
 
 pytestmark = pytest.mark.measured
 
@@ -24,7 +24,7 @@ interface = "eth0"
 def test_one_flow_leaves_at_its_rate_and_every_packet_is_accounted_for(net, headgate, programs, divert, figure):
     headgate.start(ONE_FLOW, divert=divert)
     receiver = Receiver(net.peer, programs)
-    offered = Sender(net.host, programs, network.PEER_IPV4, rate=3000, seconds=10).finish()["sent"]
+    offered = Sender(net.host, programs, network.PEER_IPV4, rate=3000, seconds=5).finish()["sent"]
     counters = headgate.settled_class("udp", offered)
     arrivals = receiver.stop()
 
@@ -33,7 +33,9 @@ def test_one_flow_leaves_at_its_rate_and_every_packet_is_accounted_for(net, head
     figure("packets per second of 1000", round(rate_of(flow), 3))
     figure("p99 of |gap - 1 ms| in us", percentile(errors, 99) / 1000)
     figure("p99.9 of |gap - 1 ms| in us", percentile(errors, 99.9) / 1000)
-    assert rate_of(flow) == pytest.approx(1000, rel=0.001)
+    assert rate_while_running(flow, 1000) == pytest.approx(1000, rel=0.001)
+    # No stretch of time holds more than the rate and what is caught up after a wake-up that is late by 10 ms.
+    assert most_ahead([(arrival.time, 1) for arrival in flow], 1000) <= 11
 
     assert counters["received"]["packets"] == offered
     assert counters["sent"]["packets"] == len(flow)
@@ -57,8 +59,8 @@ def test_after_silence_packets_stand_apart_again_without_a_burst(net, headgate, 
     span = flow[-1].time - flow[0].time
     figure("50 packets at once took, ms of 49", span / MILLISECOND)
     figure("largest |gap - 1 ms| in us", max(abs(gap - MILLISECOND) for gap in gaps(flow)) / 1000)
-    # A late first wake-up shortens the first gap and nothing else.
-    assert span == pytest.approx(49 * MILLISECOND, abs=MILLISECOND)
+    # A late first wake-up shortens the first gap and nothing else; a late one after it lengthens the whole.
+    assert 48 * MILLISECOND <= span <= 60 * MILLISECOND
     assert percentile(gaps(flow), 50) == pytest.approx(MILLISECOND, rel=0.05)
 
 
@@ -85,12 +87,12 @@ def test_each_of_many_flows_leaves_at_its_own_rate(net, headgate, programs, dive
     else:
         to, ports, flows = more, 1, len(more)
     receiver = Receiver(net.peer, programs)
-    offered = Sender(net.host, programs, to, flows=ports, rate=3 * 500 * flows, seconds=10).finish()["sent"]
+    offered = Sender(net.host, programs, to, flows=ports, rate=3 * 500 * flows, seconds=5).finish()["sent"]
     counters = headgate.settled_class("udp", offered)
     arrivals = receiver.stop()
 
     assert len(arrivals.flows) == flows
-    rates = [rate_of(flow) for flow in arrivals.flows.values()]
+    rates = [rate_while_running(flow, 500) for flow in arrivals.flows.values()]
     figure("packets per second of 500, lowest and highest", [round(min(rates), 2), round(max(rates), 2)])
     for rate in rates:
         assert rate == pytest.approx(500, rel=0.005)
@@ -108,4 +110,4 @@ def test_the_same_ports_and_addresses_are_one_flow_per_destination_network(net, 
     arrivals = receiver.stop()
 
     together = sorted(arrival for flow in arrivals.flows.values() for arrival in flow)
-    assert rate_of(together) == pytest.approx(500, rel=0.005)
+    assert rate_while_running(together, 500) == pytest.approx(500, rel=0.005)

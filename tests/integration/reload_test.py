@@ -7,7 +7,7 @@ import pytest
 
 import network
 from daemon import EXIT_OK, EXIT_REFUSED, class_of
-from traffic import Receiver, Sender, rate_of
+from traffic import Receiver, Sender, rate_while_running
 
 CONFIG = """
 [[shape]]
@@ -100,8 +100,8 @@ def test_a_new_rate_holds_from_the_next_packet_on(net, headgate, programs, diver
     flow = receiver.stop().only()
     before = [arrival for arrival in flow if arrival.time / 1e9 < reloaded - 0.1]
     after = [arrival for arrival in flow if arrival.time / 1e9 > reloaded + 0.1]
-    assert rate_of(before) == pytest.approx(1000, rel=0.005)
-    assert rate_of(after) == pytest.approx(500, rel=0.005)
+    assert rate_while_running(before, 1000) == pytest.approx(1000, rel=0.005)
+    assert rate_while_running(after, 500) == pytest.approx(500, rel=0.005)
 
 
 def test_a_bad_file_changes_nothing(net, headgate, programs):

@@ -196,6 +196,7 @@ def test_reload_of_a_bad_file_fails_and_the_good_one_stays(started):
     assert "/etc/headgate/headgate.toml:7:" in started.journal("headgated")
 
 
+@pytest.mark.timed
 def test_killed_it_is_back_by_itself(started, net, programs, figure):
     first = main_pid(started)
     load = Sender(net.host, programs, network.PEER_IPV4, rate=3000, seconds=600)
@@ -214,6 +215,7 @@ def test_killed_it_is_back_by_itself(started, net, programs, figure):
     assert len(traces.divert_devices(net.host)) == 2
 
 
+@pytest.mark.timed
 def test_stopped_for_longer_than_the_watchdog_it_is_restarted_and_traffic_flows(started, net, programs, figure):
     first = main_pid(started)
     load = Sender(net.host, programs, network.PEER_IPV4, rate=3000, seconds=600)

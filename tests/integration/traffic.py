@@ -1,8 +1,10 @@
 """Traffic between the namespaces, and what arrived of it by the clock of the receiving kernel."""
 
 import json
+import pathlib
 import re
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -183,3 +185,49 @@ def rate_while_running(arrivals, rate):
     span = arrivals[-1].time - arrivals[0].time
     assert paused < span / 10, f"for {paused / 1e9} s of {span / 1e9} s nothing came"
     return (len(arrivals) - 1) * 1e9 / (span - paused)
+
+
+def most_ahead(frames, per_second):
+    """How much more any stretch of time holds than `per_second` allows, of (time in ns, amount): 0 for what is even.
+
+    By the departure schedule and so by no clock but the kernel's: a late reader, a slow sender or a pause of the machine
+    cannot raise it, but for what a shaper catches up after one.
+    """
+    before, lowest, most = 0, 0.0, 0.0
+    start = frames[0][0]
+    for time_of, amount in frames:
+        ahead = before - (time_of - start) * per_second / 1e9
+        lowest = min(lowest, ahead)
+        most = max(most, ahead - lowest)
+        before += amount
+    return most
+
+
+def nothing_missing(arrivals):
+    """Whether all packets of the flow came that were sent between the first and the last of these."""
+    numbers = {arrival.sequence for arrival in arrivals}
+    return len(numbers) == max(numbers) - min(numbers) + 1
+
+
+class FrameTrace:
+    """The kernel's time, in ns, and the length of each frame that comes in at an interface, by tcpdump."""
+
+    def __init__(self, namespace, patterns, interface="eth0"):
+        self._file = tempfile.NamedTemporaryFile(prefix="hgt-frames-")  # gone with this object
+        self._process = namespace.start("tcpdump", "-n", "-i", interface, "-Q", "in", "--nano", "-s", 64, "-B", 16384,
+                                        "-Z", "root", "-w", self._file.name, patterns, stderr=subprocess.PIPE, text=True)
+        line = self._process.stderr.readline()
+        assert "listening" in line, line
+
+    def stop(self):
+        time.sleep(0.1)
+        self._process.send_signal(signal.SIGINT)
+        _, errors = self._process.communicate(timeout=10)
+        assert "\n0 packets dropped by kernel" in errors, errors
+        content, at, frames = pathlib.Path(self._file.name).read_bytes(), 24, []
+        assert content[:4] == struct.pack("=I", 0xA1B23C4D)  # times in ns
+        while at < len(content):
+            seconds, nanoseconds, kept, length = struct.unpack_from("=IIII", content, at)
+            frames.append((seconds * 1_000_000_000 + nanoseconds, length))
+            at += 16 + kept
+        return frames
