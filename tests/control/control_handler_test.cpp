@@ -62,6 +62,7 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
       "unshapable": {"packets": 5, "bytes": 700},
       "control_traffic": {"packets": 40, "bytes": 3200},
       "foreign": {"packets": 2, "bytes": 180},
+      "schedule_shifts": {"times": 0, "seconds": 0.0},
       "lost": {"ring": {"packets": 3, "bytes": null}, "device": {"packets": 0, "bytes": null}},
       "classes": [{
         "name": "dns", "match": "udp port 53", "bypass": true, "control": false,
