@@ -18,8 +18,8 @@ inline Reading refuse(std::string message) {
   return {std::move(message), {}};
 }
 
-// As the user wrote it, in quotation marks, on one line: control characters are escaped as in TOML, and what
-// is very long is cut short.
+// As the user wrote it, in quotation marks, on one line: what cannot be seen is escaped (visible_text.hpp), and
+// what is very long is cut short.
 std::string quoted(std::string_view text);
 
 }  // namespace headgate

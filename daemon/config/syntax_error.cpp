@@ -3,33 +3,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include "utf8.hpp"
+
 namespace headgate {
 namespace {
-
-// Bytes of the UTF-8 character at `at`; 0: it is none (overlong forms and surrogates included).
-std::size_t character_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const unsigned first = byte(at);
-  const auto follows = [&](std::size_t count) {
-    for (std::size_t i = 1; i <= count; ++i) {
-      if ((byte(at + i) & 0xc0U) != 0x80U) return false;
-    }
-    return true;
-  };
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first <= 0xdf && follows(1)) return 2;
-  if (first >= 0xe0 && first <= 0xef && follows(2)) {
-    const unsigned second = byte(at + 1);
-    const bool refused = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f);
-    return refused ? 0 : 3;
-  }
-  if (first >= 0xf0 && first <= 0xf4 && follows(3)) {
-    const unsigned second = byte(at + 1);
-    const bool refused = (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-    return refused ? 0 : 4;
-  }
-  return 0;
-}
 
 std::string_view line_at(std::string_view text, std::size_t line) {
   for (; line > 1; --line) {
@@ -93,7 +70,7 @@ std::optional<SyntaxError> check_characters(std::string_view text) {
   Place place{1, 1};
   std::size_t dots = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character_length(text, at);
+    const std::size_t length = utf8_character_length(text, at);
     if (text[at] == '\0') return SyntaxError{place, "syntax error: a NUL character, expected UTF-8 text"};
     if (length == 0) return SyntaxError{place, "syntax error: a byte that is not UTF-8, expected UTF-8 text"};
     if (text[at] == '.') ++dots;
