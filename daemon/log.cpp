@@ -6,9 +6,27 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
+
+#include "log_writer.hpp"
+#include "visible_text.hpp"
 
 namespace headgate {
 namespace {
+
+// Set before there are other threads, and never destroyed: its thread may be stuck when the process ends.
+LogWriter* background = nullptr;
+
+const LogFormat& format_of_standard_error() {
+  static const LogFormat kFormat = detect_log_format(program_invocation_short_name, STDERR_FILENO);
+  return kFormat;
+}
+
+std::string loss_report(std::uint64_t lines) {
+  return format_log(format_of_standard_error(), LogPriority::warning,
+                    std::to_string(lines) + (lines == 1 ? " log line was lost" : " log lines were lost") +
+                        ": standard error did not take them");
+}
 
 // JOURNAL_STREAM is "device:inode" of the stream that systemd connected; another stream may be in its place
 // by now.
@@ -54,7 +72,7 @@ void append_line(std::string& text, const LogFormat& format, LogPriority priorit
     text += word_of(priority);
     if (!colour.empty()) text += "\033[0m";
   }
-  text += line;
+  text += visible(line);
   text += '\n';
 }
 
@@ -80,10 +98,21 @@ std::string format_log(const LogFormat& format, LogPriority priority, std::strin
 }
 
 void log(LogPriority priority, std::string_view message) {
-  static const LogFormat kFormat = detect_log_format(program_invocation_short_name, STDERR_FILENO);
-  const std::string text = format_log(kFormat, priority, message);
-  // A log that nobody can take any more is no reason to fail.
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  std::string text = format_log(format_of_standard_error(), priority, message);
+  if (background != nullptr) {
+    background->write(std::move(text));
+  } else {
+    // A log that nobody can take any more is no reason to fail.
+    write_whole(STDERR_FILENO, text);
+  }
+}
+
+void log_in_background() {
+  if (background == nullptr) background = new LogWriter(STDERR_FILENO, loss_report);
+}
+
+void flush_log(Duration patience) {
+  if (background != nullptr) background->flush(patience);
 }
 
 }  // namespace headgate

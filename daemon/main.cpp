@@ -1,8 +1,8 @@
 // headgated: reads what is wanted, then runs the daemon.
 #include <pthread.h>
 
+#include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -13,13 +13,19 @@
 #include "config/command_line.hpp"
 #include "config/config_file.hpp"
 #include "daemon.hpp"
+#include "headgate/clock.hpp"
 #include "headgate/control_message.hpp"
 #include "linux/real_time.hpp"
 #include "linux/traffic_divert.hpp"
 #include "log.hpp"
+#include "output.hpp"
+#include "standard_descriptors.hpp"
 
 namespace headgate {
 namespace {
+
+// How long the end of the process waits for its log to be written.
+constexpr Duration kLastWords = std::chrono::seconds(1);
 
 // Waited for by the main loop; blocked before the first thread is made, so that no thread is interrupted by them.
 void block_signals() {
@@ -56,9 +62,10 @@ int clean_up() {
 
 int run_daemon(const CommandLine& command_line) {
   block_signals();
+  limit_thread_stacks();
+  log_in_background();
   std::optional<Config> config = read_config(command_line);
   if (!config) return kExitUsage;
-  limit_thread_stacks();
   if (const std::string refusal = lock_memory(); !refusal.empty()) {
     log_notice("memory is not locked, departures may be late when memory is short: " + refusal);
   }
@@ -69,10 +76,10 @@ int run_daemon(const CommandLine& command_line) {
 int run(const CommandLine& command_line) {
   switch (command_line.action) {
     case CommandLine::Action::show_help:
-      std::fputs(command_line_help().c_str(), stdout);
+      print(command_line_help());
       return kExitOk;
     case CommandLine::Action::show_version:
-      std::puts("headgated " HEADGATE_VERSION);
+      print("headgated " HEADGATE_VERSION "\n");
       return kExitOk;
     case CommandLine::Action::check:
       return read_config(command_line) ? kExitOk : kExitUsage;
@@ -90,13 +97,10 @@ int exit_code_of(const std::error_code& code) {
   return not_permitted ? kExitNotPermitted : kExitRefused;
 }
 
-}  // namespace
-}  // namespace headgate
-
-int main(int argc, char** argv) {
-  using namespace headgate;
+// Whatever comes of it becomes an exit code.
+int run_and_report(const std::vector<std::string>& arguments) {
   try {
-    const CommandLineResult parsed = parse_command_line({argv + 1, argv + argc});
+    const CommandLineResult parsed = parse_command_line(arguments);
     for (const std::string& warning : parsed.warnings) log_warning(warning);
     for (const std::string& error : parsed.errors) log_error(error);
     if (!parsed.ok()) {
@@ -104,6 +108,8 @@ int main(int argc, char** argv) {
       return kExitUsage;
     }
     return run(parsed.command_line);
+  } catch (const OutputClosed&) {
+    return kExitOk;
   } catch (const std::system_error& error) {
     log_error(error.what());
     return exit_code_of(error.code());
@@ -111,4 +117,14 @@ int main(int argc, char** argv) {
     log_error(error.what());
     return kExitRefused;
   }
+}
+
+}  // namespace
+}  // namespace headgate
+
+int main(int argc, char** argv) {
+  headgate::open_standard_descriptors();
+  const int code = headgate::run_and_report({argv + (argc > 0 ? 1 : 0), argv + argc});
+  headgate::flush_log(headgate::kLastWords);
+  return code;
 }

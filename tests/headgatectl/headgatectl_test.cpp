@@ -335,11 +335,51 @@ TEST_F(HeadgatectlTest, IsQuietWhenNobodyReadsItsOutput) {
 }
 
 TEST_F(HeadgatectlTest, SaysWhenItsOutputCannotBeWritten) {
-  const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
-  const Outcome outcome = run({"--version"}, 0, full);
-  close(full);
-  EXPECT_EQ(outcome.exit_code, kExitRefused);
-  EXPECT_EQ(outcome.errors, "headgatectl: cannot write to standard output: No space left on device\n");
+  ServedSocket server(path, handler());
+  const std::string file = directory.file("h.toml");
+  std::ofstream(file) << "";
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"--help"}, {"--version"}, {"version"}, {"show"}, {"-j", "show"}, {"reload"}, {"check", file}}) {
+    const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    const Outcome outcome = run(arguments, 0, full);
+    close(full);
+    EXPECT_EQ(outcome.exit_code, kExitRefused) << arguments.back();
+    EXPECT_EQ(outcome.errors, "headgatectl: cannot write to standard output: No space left on device\n");
+  }
+}
+
+TEST_F(HeadgatectlTest, SaysWhenThereIsNoStandardOutput) {
+  ServedSocket server(path, handler());
+  const std::string errors = directory.file("errors");
+  const std::string command =
+      std::string(HEADGATECTL) + " --control " + path + " show >&- 2> " + errors + " <&-";
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), kExitRefused);
+  EXPECT_EQ(read_all(errors), "headgatectl: cannot write to standard output: Bad file descriptor\n");
+}
+
+// Of what a daemon says, and of what the user gave.
+TEST_F(HeadgatectlTest, ShowsWhatCannotBeSeenInMessages) {
+  daemon.reload_result = {false, {"h\u202e.toml:3:1: \033[2Jno rate\nline"}};
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({"reload"});
+  EXPECT_EQ(outcome.errors,
+            "headgatectl: not reloaded, the configuration in force stays as it was\n"
+            "  h\\u202e.toml:3:1: \\x1b[2Jno rate\\nline\n");
+  const std::string file = directory.file("a\033b.toml");
+  EXPECT_EQ(run({"check", file}).errors,
+            directory.file("a\\x1bb.toml") + ": cannot open the file: No such file or directory\n");
+  std::ofstream(file) << "[[shape]]\ninterface = \"eth0\u2066\"\n  [[shape.class]]\n  name = \"a\u200f\"\n";
+  EXPECT_THAT(run({"check", file}).errors, HasSubstr("name: \"a\\u200f\" is no name of a class"));
+  EXPECT_THAT(run({"flows", "\x9b\u2067"}).errors, HasSubstr("no class \"\\x9b\\u2067\""));
+}
+
+TEST_F(HeadgatectlTest, KeepsTheValuesOfJsonWhileShowingWhatCannotBeSeen) {
+  daemon.reload_result = {true, {"a\u202e\033\177b"}};
+  ServedSocket server(path, handler());
+  EXPECT_EQ(run({"reload"}).output, "reloaded\n  a\\u202e\\x1b\\x7fb\n");
+  const Outcome outcome = run({"-j", "reload"});
+  EXPECT_THAT(outcome.output, HasSubstr("\"a\\u202e\\u001b\\u007fb\""));
+  EXPECT_EQ(Json::parse(outcome.output)["messages"][0], "a\u202e\033\177b");
 }
 
 TEST_F(HeadgatectlTest, ProposesHelpAfterWrongUsage) {

@@ -39,7 +39,15 @@ TEST(TextTable, WritesArrowsInAsciiWhereTheLocaleIsNotUtf8) {
 }
 
 TEST(TextTable, LetsNoControlCharacterThrough) {
-  EXPECT_EQ(styled("eth0\033[2J\n", Tone::plain, {}), "eth0?[2J?");
+  EXPECT_EQ(styled("eth0\033[2J\n\u202e", Tone::plain, {}), "eth0\\x1b[2J\\n\\u202e");
+}
+
+TEST(TextTable, MakesRoomForWhatIsEscaped) {
+  TextTable escaped({{"NAME", false}, {"COUNT"}});
+  escaped.add_row({{"a\u202eb"}, {"1"}});
+  EXPECT_EQ(escaped.text({}),
+            "  NAME      COUNT\n"
+            "  a\\u202eb      1\n");
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ class Headgate:
     """One daemon with its own configuration file and control socket, in a directory of its own."""
 
     capture = None  # the capture back end of every shape; None: as the configuration says
+    standard_error = None  # a descriptor; None: the log file
     workers = 1  # of each shape in a configuration that says nothing of them
 
     def __init__(self, namespace, programs):
@@ -84,7 +85,8 @@ class Headgate:
             environment["WATCHDOG_USEC"] = str(int(watchdog * 1e6))
         with open(self.log_path, "a") as log:
             self.process = self.namespace.start(self.programs / "headgated", "--control", self.control_path,
-                                                *arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                                *arguments, stdin=subprocess.DEVNULL, stdout=log,
+                                                stderr=log if self.standard_error is None else self.standard_error,
                                                 env=environment)
 
     def wait_ready(self, patience=10):

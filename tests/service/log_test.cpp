@@ -33,6 +33,11 @@ TEST(Log, ColoursOnlyTheWordForThePriority) {
   EXPECT_EQ(format_log({"headgated", false, true}, LogPriority::info, "so"), "headgated: so\n");
 }
 
+TEST(Log, ShowsWhatCannotBeSeen) {
+  EXPECT_EQ(format_log({"headgated"}, LogPriority::error, "\033[2J\u202e\ngone"),
+            "headgated: error: \\x1b[2J\\u202e\nheadgated: error: gone\n");
+}
+
 class LogDetection : public testing::Test {
  protected:
   void SetUp() override {

@@ -8,12 +8,12 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "control_client.hpp"
 #include "headgate/packet_event.hpp"
+#include "json_output.hpp"
 #include "linux/file_descriptor.hpp"
 #include "output.hpp"
 #include "trace_blocks.hpp"
@@ -114,15 +114,14 @@ Ended copy(DaemonStream& stream, const TraceFile& file, TraceBlocks& blocks, con
 }
 
 void report(const Invocation& invocation, const TraceBlocks& blocks) {
-  std::fprintf(stderr, "headgatectl: %llu packets captured, %llu missed\n",
-               static_cast<unsigned long long>(blocks.packets()),
-               static_cast<unsigned long long>(blocks.missed()));
+  print_error("headgatectl: " + std::to_string(blocks.packets()) + " packets captured, " +
+              std::to_string(blocks.missed()) + " missed");
   if (!invocation.json) return;
   const Json json = {{"schema", kSchema},
                      {"file", invocation.file},
                      {"captured", blocks.packets()},
                      {"missed", blocks.missed()}};
-  print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  print_json(json);
 }
 
 }  // namespace
@@ -140,7 +139,9 @@ int capture(const Invocation& invocation) {
   const Ended ended = copy(stream, file, blocks, signals);
   report(invocation, blocks);
   if (ended != Ended::by_headgated) return kExitOk;
-  std::fprintf(stderr, "headgatectl: headgated ended the capture: the class is gone, or headgated stopped\n");
+  print_error(
+      "headgatectl: headgated ended the capture: the class is gone, headgated stopped, or the trace was not "
+      "written for 10 s");
   return kExitRefused;
 }
 

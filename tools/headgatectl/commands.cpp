@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -11,8 +10,10 @@
 #include "config/config_file.hpp"
 #include "control_client.hpp"
 #include "flows_screen.hpp"
+#include "json_output.hpp"
 #include "output.hpp"
 #include "show_screen.hpp"
+#include "visible_text.hpp"
 
 namespace headgate {
 namespace {
@@ -22,9 +23,8 @@ using Json = nlohmann::ordered_json;
 constexpr Duration kFlowsInterval =
     std::chrono::seconds(1);  // between the first two looks, which give a rate
 
-// One object, readable; while watching, one a line.
 void print_json(const Json& json, const Invocation& invocation) {
-  print(json.dump(invocation.watch ? -1 : 2, ' ', false, Json::error_handler_t::replace) + "\n");
+  print_json(json, invocation.watch ? JsonLayout::one_line : JsonLayout::readable);
 }
 
 // Puts one screen in the place of the last.
@@ -44,7 +44,7 @@ int watch(const Invocation& invocation, const Look& look) {
       look();
     } catch (const ControlError& error) {
       if (invocation.json || error.exit != kExitNotRunning) throw;
-      print_screen(std::string(error.what()) + "\n", invocation);
+      print_screen(visible_lines(error.what()) + "\n", invocation);
     }
   }
   return kExitOk;
@@ -94,7 +94,7 @@ int reload(const Invocation& invocation) {
     return kExitOk;
   }
   print("reloaded\n");
-  for (const Json& message : reply["messages"]) print("  " + message.get<std::string>() + "\n");
+  for (const Json& message : reply["messages"]) print("  " + visible(message.get<std::string>()) + "\n");
   return kExitOk;
 }
 
@@ -112,13 +112,13 @@ std::string counted(std::size_t count, const std::string& one, const std::string
 
 void print_check_result(const ConfigResult& result, const std::string& file) {
   for (const ConfigWarning& warning : result.warnings) {
-    std::fprintf(stderr, "headgatectl: warning: %s\n", warning.to_string().c_str());
+    print_error("headgatectl: warning: " + warning.to_string());
   }
-  for (const ConfigError& error : result.errors) std::fprintf(stderr, "%s\n", error.to_string().c_str());
+  for (const ConfigError& error : result.errors) print_error(error.to_string());
   if (!result.ok()) return;
   std::size_t classes = 0;
   for (const ShapeConfig& shape : result.config.shapes) classes += shape.classes.size();
-  print(file + " is valid: " + counted(result.config.shapes.size(), "shape", "shapes") + ", " +
+  print(visible(file) + " is valid: " + counted(result.config.shapes.size(), "shape", "shapes") + ", " +
         counted(classes, "class", "classes") + "\n");
 }
 
@@ -145,7 +145,7 @@ int version(const Invocation& invocation) {
     for (const char* member : {"pid", "uptime_s", "config"}) json[member] = reply[member];
     print_json(json, invocation);
   } else {
-    print(daemon_line(reply) + "\n");
+    print(visible(daemon_line(reply)) + "\n");
   }
   return kExitOk;
 }

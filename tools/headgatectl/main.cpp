@@ -1,5 +1,4 @@
 // headgatectl: shows and changes a running headgated. See headgatectl(1).
-#include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -7,7 +6,10 @@
 
 #include "commands.hpp"
 #include "control_client.hpp"
+#include "json_output.hpp"
 #include "output.hpp"
+#include "standard_descriptors.hpp"
+#include "visible_text.hpp"
 
 namespace headgate {
 namespace {
@@ -54,14 +56,12 @@ Exit codes: 0 done, 1 wrong usage or configuration, 2 refused, 3 headgated is no
 )";
 
 void report(const ControlError& error, bool json) {
-  std::fprintf(stderr, "headgatectl: %s\n", error.what());
-  for (const std::string& detail : error.details) std::fprintf(stderr, "  %s\n", detail.c_str());
+  print_error(std::string("headgatectl: ") + error.what());
+  for (const std::string& detail : error.details) print_error("  " + visible(detail));
   if (!json) return;
   nlohmann::ordered_json object = {{"code", error.code}, {"message", error.what()}};
   if (!error.details.empty()) object["details"] = error.details;
-  print(nlohmann::ordered_json{{"schema", kSchema}, {"error", object}}.dump(
-            2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-        "\n");
+  print_json({{"schema", kSchema}, {"error", object}});
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -90,15 +90,16 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace headgate
 
 int main(int count, char** arguments) {
+  headgate::open_standard_descriptors();
   try {
     return headgate::run({arguments + (count > 0 ? 1 : 0), arguments + count});
   } catch (const headgate::UsageError& error) {
-    std::fprintf(stderr, "headgatectl: %s\nTry: headgatectl --help\n", error.what());
+    headgate::print_error(std::string("headgatectl: ") + error.what() + "\nTry: headgatectl --help");
     return headgate::kExitUsage;
   } catch (const headgate::OutputClosed&) {
     return headgate::kExitOk;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "headgatectl: %s\n", error.what());
+    headgate::print_error(std::string("headgatectl: ") + error.what());
     return headgate::kExitRefused;
   }
 }

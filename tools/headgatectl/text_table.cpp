@@ -7,6 +7,8 @@
 #include <clocale>
 #include <cstdlib>
 
+#include "visible_text.hpp"
+
 namespace headgate {
 namespace {
 
@@ -31,15 +33,15 @@ std::string_view colour_of(Tone tone) {
 
 std::string printable(std::string_view text, bool utf8) {
   static constexpr std::string_view kArrow = "→";
+  const std::string seen = visible(text);
+  if (utf8) return seen;
   std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (!utf8 && text.substr(i, kArrow.size()) == kArrow) {
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    if (seen.compare(i, kArrow.size(), kArrow) == 0) {
       result += "->";
       i += kArrow.size() - 1;
     } else {
-      const bool control = byte < 0x20 || byte == 0x7f;
-      result += control || (!utf8 && byte >= 0x80) ? '?' : text[i];
+      result += static_cast<unsigned char>(seen[i]) >= 0x80 ? '?' : seen[i];
     }
   }
   return result;

@@ -17,7 +17,8 @@ struct ScreenStyle {
 
 enum class Tone { plain, heading, good, attention, bad };
 
-// The text in its colour, and in ASCII where the terminal knows no UTF-8. Control characters become '?'.
+// The text in its colour, and in ASCII where the terminal knows no UTF-8. What cannot be seen is
+// escaped (visible_text.hpp).
 std::string styled(std::string_view text, Tone tone, const ScreenStyle& style);
 
 struct Column {

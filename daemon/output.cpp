@@ -2,7 +2,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <string>
 #include <system_error>
+
+#include "visible_text.hpp"
 
 namespace headgate {
 
@@ -12,6 +15,11 @@ void print(std::string_view text) {
   if (written) return;
   if (errno == EPIPE) throw OutputClosed{};
   throw std::system_error(errno, std::generic_category(), "cannot write to standard output");
+}
+
+void print_error(std::string_view text) {
+  const std::string line = visible_lines(text) + "\n";
+  std::fputs(line.c_str(), stderr);
 }
 
 }  // namespace headgate

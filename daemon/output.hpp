@@ -1,4 +1,4 @@
-// Standard output, with its failures seen.
+// What a program prints on its standard output, with its failures seen, and on its standard error.
 #pragma once
 
 #include <string_view>
@@ -10,5 +10,8 @@ struct OutputClosed {};
 
 // Writes and flushes. Throws OutputClosed, or std::system_error for a full disk and the like.
 void print(std::string_view text);
+
+// On standard error, with a line end behind it. What cannot be seen is escaped, but for line ends.
+void print_error(std::string_view text);
 
 }  // namespace headgate
