@@ -1,10 +1,13 @@
 // Tells systemd how the service is: sd_notify(3). Without a service manager (no NOTIFY_SOCKET) every call
 // does nothing.
 //
-// Main thread. Nothing throws: a service manager that cannot be told is no reason to stop shaping.
+// Main thread. Nothing throws or waits: a service manager that cannot be told, because its socket is full or gone, is no
+// reason to stop shaping. What it must not miss (ready, reloading, stopping) is told again before whatever is told next,
+// which is the next tick's status at the latest; the rest is forgotten.
 #pragma once
 
-#include <optional>
+#include <deque>
+#include <string>
 #include <string_view>
 
 #include "headgate/clock.hpp"
@@ -18,10 +21,16 @@ class ServiceManager {
   void reloading();                      // ready() ends it
   void stopping(std::string_view status);
 
-  // How often feed_watchdog() is to be called: half of WatchdogSec=. None: no watchdog, or it is not for this
-  // process.
-  std::optional<Duration> watchdog_interval() const;
+  // While starting, reloading or stopping: may take so long from now on, whatever the unit's time-outs say.
+  void extend_timeout(Duration duration);
+
   void feed_watchdog();
+
+ private:
+  void must_tell(std::string message);
+  bool tell_again();
+
+  std::deque<std::string> untold_;  // at most one of each kind, in their order
 };
 
 }  // namespace headgate
