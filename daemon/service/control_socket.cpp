@@ -64,6 +64,11 @@ struct Client {
   std::uint32_t interest = EPOLLIN;
 };
 
+// A stream that has nothing to send at the moment: nobody is waited for.
+bool rests(const Client& client) {
+  return client.stream && client.output.empty();
+}
+
 }  // namespace
 
 struct ControlSocket::State {
@@ -193,6 +198,8 @@ bool ControlSocket::State::send_output(Client& client) {
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return errno == EAGAIN;
     client.written += static_cast<std::size_t>(sent);
+    // A stream has no end: who reads some of it gets on.
+    if (client.stream) client.deadline = monotonic_now() + limits.client_timeout;
   }
   if (!client.output.empty()) {
     std::string().swap(
@@ -236,6 +243,7 @@ bool ControlSocket::State::send_stream(Client& client) {
     const bool goes_on = client.stream(client.output);
     if (!goes_on) client.closing = true;
     if (client.output.empty()) return goes_on;
+    client.deadline = monotonic_now() + limits.client_timeout;
     if (!send_output(client)) return false;
     if (!client.output.empty()) return true;
     if (!goes_on) return false;
@@ -273,7 +281,7 @@ bool ControlSocket::State::update_interest(std::uint64_t tag, Client& client) co
                     client.input.find('\n') != std::string::npos;
   std::uint32_t interest = more ? EPOLLOUT : EPOLLIN;
   // Nothing is read from a client that is sent a stream; that it is gone is reported in any case.
-  if (client.stream && client.output.empty()) interest = 0;
+  if (rests(client)) interest = 0;
   if (interest != client.interest && watch(EPOLL_CTL_MOD, client.socket.get(), tag, interest) < 0)
     return false;
   client.interest = interest;
@@ -283,14 +291,13 @@ bool ControlSocket::State::update_interest(std::uint64_t tag, Client& client) co
 void ControlSocket::State::close_expired() {
   const Instant now = monotonic_now();
   std::erase_if(clients,
-                [&](const auto& entry) { return !entry.second.stream && entry.second.deadline <= now; });
+                [&](const auto& entry) { return !rests(entry.second) && entry.second.deadline <= now; });
 }
 
 void ControlSocket::State::arm_timer() {
   std::optional<Instant> earliest;
   for (const auto& [tag, client] : clients) {
-    if (client.stream && !client.output.empty()) continue;  // the client is waited for
-    const Instant deadline = client.stream ? monotonic_now() + kStreamInterval : client.deadline;
+    const Instant deadline = rests(client) ? monotonic_now() + kStreamInterval : client.deadline;
     if (!earliest || deadline < *earliest) earliest = deadline;
   }
   if (earliest == armed) return;

@@ -11,6 +11,7 @@
 // else is told
 //          "not permitted" and closed before anything of theirs is read, whatever the mode of the file.
 // Streams  a reply may be followed by bytes without end (ControlReply::stream), as many clients as the handler allows.
+//          A client that takes none of what waits for it for `client_timeout` is closed.
 // Idle     without clients no timer runs: no wake-ups.
 #pragma once
 

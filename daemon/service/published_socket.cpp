@@ -5,6 +5,9 @@
 #include <sys/un.h>
 
 #include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +19,7 @@ namespace {
 
 constexpr mode_t kMode = 0660;
 constexpr int kBacklog = 64;
+constexpr auto kStartingTime = std::chrono::seconds(10);  // from bind() to the rename; generous
 
 [[noreturn]] void fail(const std::string& path, const std::string& attempt) {
   throw std::system_error(errno, std::generic_category(), "control socket " + path + ": " + attempt);
@@ -76,6 +80,45 @@ int rename_with(const std::string& from, const std::string& to, unsigned flags) 
   return renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags);
 }
 
+std::string temporary_name(const std::string& path, pid_t process) {
+  return path + "." + std::to_string(process);
+}
+
+// Whose temporary name this is: the number that stands behind `path`.
+std::optional<pid_t> owner_of(const std::string& name, const std::string& path) {
+  if (!name.starts_with(path + ".")) return std::nullopt;
+  pid_t process = 0;
+  const char* const begin = name.data() + path.size() + 1;
+  const char* const end = name.data() + name.size();
+  const auto [parsed_to, error] = std::from_chars(begin, end, process);
+  const bool whole = error == std::errc() && parsed_to == end && process > 0;
+  if (!whole || temporary_name(path, process) != name) return std::nullopt;
+  return process;
+}
+
+// Nobody answers behind it, and it is not one that is just being made: bound, and not yet listening.
+bool is_abandoned(const std::string& name, pid_t owner) {
+  struct stat status {};
+  const bool ours = lstat(name.c_str(), &status) == 0 && status.st_uid == geteuid();
+  if (!ours || name.size() >= sizeof sockaddr_un::sun_path) return false;
+  if (probe(name).occupant != Occupant::dead) return false;
+  const bool owner_is_gone = kill(owner, 0) < 0 && errno == ESRCH;
+  const auto changed = std::chrono::system_clock::from_time_t(status.st_ctim.tv_sec);
+  return owner_is_gone || std::chrono::system_clock::now() - changed > kStartingTime;
+}
+
+// What daemons that were killed between bind() and the rename left beside `path`. No reason to fail.
+void sweep_temporary_names(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path directory = std::filesystem::path(path).parent_path();
+  std::filesystem::directory_iterator entry(directory.empty() ? "." : directory, error), end;
+  for (; !error && entry != end; entry.increment(error)) {
+    const std::string name = directory.empty() ? entry->path().filename() : entry->path();
+    const std::optional<pid_t> owner = owner_of(name, path);
+    if (owner && is_abandoned(name, *owner)) unlink(name.c_str());
+  }
+}
+
 }  // namespace
 
 PublishedSocket::PublishedSocket(const std::string& path, std::optional<gid_t> group) : path_(path) {
@@ -85,7 +128,8 @@ PublishedSocket::PublishedSocket(const std::string& path, std::optional<gid_t> g
     throw std::runtime_error("control socket " + path + ": the directory " + directory.string() +
                              " does not exist; create it, or choose another path with --control");
   }
-  const std::string name = path + "." + std::to_string(getpid());
+  sweep_temporary_names(path);
+  const std::string name = temporary_name(path, getpid());
   try {
     bind_and_listen(name, group);
     publish(name);

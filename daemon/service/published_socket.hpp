@@ -14,7 +14,7 @@ namespace headgate {
 // then does a rename put it at `path`. So whoever finds the path finds it final and listening, and the umask
 // of the process is left alone. A dead daemon's file is swapped out by the same rename, looked at again, and
 // put back if it turns out to be a live daemon that came between: of two that start at once, one wins and the
-// other learns of it.
+// other learns of it. Temporary names that killed daemons left are removed.
 class PublishedSocket {
  public:
   // Throws std::runtime_error or std::system_error with the path in it.

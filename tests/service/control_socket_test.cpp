@@ -9,10 +9,15 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <list>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 #include "served_socket.hpp"
 #include "service/peer_credentials.hpp"
@@ -155,7 +160,8 @@ TEST_F(ControlSocketTest, AClientThatNeverReadsCostsOneReplyAndDelaysNobody) {
 
 TEST_F(ControlSocketTest, ALongReplyArrivesWhole) {
   const std::string reply = std::string(400'000, 'x') + "\n";
-  ServedSocket socket(path, [&](std::string_view) { return reply; });
+  ServedSocket socket(path, [&](std::string_view) { return reply; },
+                      {.client_timeout = std::chrono::minutes(1)});
   UnixSocketClient client(path);
   client.write("much\nmuch\n");
   EXPECT_TRUE(client.read_line() == reply);
@@ -292,6 +298,78 @@ TEST_F(ControlSocketTest, RefusesToReplaceALiveOneWhoseBacklogIsFull) {
   }
   ASSERT_EQ(error, EAGAIN);
   EXPECT_EQ(message_of_failure(path), "another headgated answers on " + path);
+}
+
+// A name as a daemon has it between bind() and the rename, of a process that has ended.
+class TemporarySocketName : public ControlSocketTest {
+ protected:
+  static pid_t ended_process() {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    waitpid(child, nullptr, 0);
+    return child;
+  }
+  std::string name_of(pid_t process) const { return path + "." + std::to_string(process); }
+  static FileDescriptor bound(const std::string& name) {
+    FileDescriptor listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    name.copy(address.sun_path, sizeof address.sun_path - 1);
+    EXPECT_EQ(bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0) << name;
+    return listener;
+  }
+};
+
+TEST_F(TemporarySocketName, OfAKilledDaemonIsSweptAtTheNextStart) {
+  const std::string left = name_of(ended_process());
+  bound(left).close();
+  ControlSocket socket(path, echo);
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(TemporarySocketName, IsSweptBesideARelativePathToo) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  const std::string left = name_of(ended_process());
+  bound(left).close();
+  std::filesystem::current_path(directory.path());
+  { ControlSocket socket("control.sock", echo); }
+  std::filesystem::current_path(before);
+  EXPECT_EQ(files(), 0);
+}
+
+TEST_F(TemporarySocketName, WithSomebodyBehindItStays) {
+  const std::string live = name_of(ended_process());
+  const FileDescriptor listener = bound(live);
+  ASSERT_EQ(listen(listener.get(), 1), 0);
+  ControlSocket socket(path, echo);
+  EXPECT_TRUE(std::filesystem::exists(live));
+}
+
+TEST_F(TemporarySocketName, OfADaemonThatIsJustStartingStays) {
+  const pid_t starting = fork();
+  if (starting == 0) {
+    pause();
+    _exit(0);
+  }
+  const std::string name = name_of(starting);
+  const FileDescriptor not_yet_listening = bound(name);
+  { ControlSocket socket(path, echo); }
+  EXPECT_TRUE(std::filesystem::exists(name));
+  kill(starting, SIGKILL);
+  waitpid(starting, nullptr, 0);
+}
+
+TEST_F(TemporarySocketName, IsNotTakenForOneWhereItOnlyLooksLikeIt) {
+  const std::string number = std::to_string(ended_process());
+  const std::vector<std::string> others = {path + ".old",        path + "." + number + "0x",
+                                           path + ".0" + number, path + "-" + number,
+                                           path + ".-" + number, path + ".",
+                                           path + "x." + number};
+  for (const std::string& other : others) bound(other).close();
+  std::ofstream(path + "." + number) << "precious";
+  ControlSocket socket(path, echo);
+  EXPECT_EQ(files(), others.size() + 2);
 }
 
 TEST_F(ControlSocketTest, RefusesToReplaceAFileThatIsNoSocket) {
@@ -518,7 +596,42 @@ TEST_F(ControlSocketStreamTest, AsksForNothingMoreWhileTheClientDoesNotRead) {
   EXPECT_EQ(all, expected);
 }
 
-TEST_F(ControlSocketStreamTest, HasNoTimeLimit) {
+TEST_F(ControlSocketStreamTest, ClosesAClientThatTakesNothingForTheTimeout) {
+  ControlSocket socket(path, handler(), {.client_timeout = std::chrono::milliseconds(100)});
+  UnixSocketClient deaf(path);
+  deaf.write("stream\n");
+  drain(socket);
+  source = std::string(4 * 1024 * 1024, 'x');
+  while (!source.empty()) wait(socket);
+  const auto full = std::chrono::steady_clock::now();
+  EXPECT_TRUE(streaming());
+  for (int i = 0; i < 3 && streaming(); ++i) wait(socket);
+  const auto took = std::chrono::steady_clock::now() - full;
+  EXPECT_FALSE(streaming());
+  EXPECT_GE(took, std::chrono::milliseconds(90)) << "not before its time";
+  const int reads_before = reads;
+  socket.dispatch();
+  EXPECT_EQ(reads, reads_before) << "nothing is asked for a client that is gone";
+}
+
+TEST_F(ControlSocketStreamTest, GoesOnForAClientThatReadsALittleNowAndThen) {
+  ControlSocket socket(path, handler(), {.client_timeout = std::chrono::milliseconds(500)});
+  UnixSocketClient slow(path);
+  slow.write("stream\n");
+  drain(socket);
+  source = std::string(64 * 1024 * 1024, 'x');
+  while (!source.empty()) wait(socket);
+  std::string some(256 * 1024, '\0');
+  const auto begun = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(1200)) {
+    ASSERT_GT(recv(slow.descriptor(), some.data(), some.size(), MSG_DONTWAIT), 0);
+    wait(socket);
+    ASSERT_TRUE(streaming());
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+TEST_F(ControlSocketStreamTest, HasNoTimeLimitWhileNothingIsSent) {
   ControlSocket socket(path, handler(), {.client_timeout = std::chrono::milliseconds(20)});
   UnixSocketClient client(path);
   client.write("stream\n");
