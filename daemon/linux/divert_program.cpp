@@ -93,7 +93,7 @@ void DivertProgram::reset(Instant now) {
   if (since == 0) return;
   // Of several threads one finds what stood there.
   const std::uint64_t ended = unread_since.exchange(0, std::memory_order_relaxed);
-  if (ended != 0) note_opening(now.time_since_epoch() - Duration(static_cast<Duration::rep>(ended)));
+  if (ended != 0) note_opening(since_kernel_time(ended, now));
 }
 
 void DivertProgram::arm() {
@@ -112,7 +112,11 @@ void DivertProgram::note_opening(Duration unread) {
 Duration DivertProgram::unread_for(Instant now) const {
   const auto since = shared(skeleton_->bss->unread_since).load(std::memory_order_relaxed);
   if (since == 0) return Duration::zero();
-  return now.time_since_epoch() - Duration(static_cast<Duration::rep>(since));
+  return since_kernel_time(since, now);
+}
+
+Duration DivertProgram::since_kernel_time(std::uint64_t nanoseconds, Instant now) const {
+  return now.time_since_epoch() - clock_offset_ - Duration(static_cast<Duration::rep>(nanoseconds));
 }
 
 std::uint64_t DivertProgram::passed_unshaped() const {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "headgate/clock.hpp"
+#include "linux/time_namespace.hpp"
 
 struct divert_bpf;
 
@@ -50,7 +51,9 @@ class DivertProgram {
 
  private:
   void note_opening(Duration unread);
+  Duration since_kernel_time(std::uint64_t nanoseconds, Instant now) const;  // of bpf_ktime_get_ns()
 
+  const Duration clock_offset_ = monotonic_offset();
   std::atomic<std::uint64_t> passed_at_reset_{0};
   std::atomic<std::uint64_t> openings_{0};
   std::atomic<Duration::rep> open_time_{0};
