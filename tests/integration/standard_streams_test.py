@@ -58,6 +58,7 @@ def reload_in_vain(headgate, times):
         headgate.wait_notification("READY=1", since=seen)
 
 
+@pytest.mark.measured
 def test_a_standard_error_that_nobody_reads_stops_nothing(net, headgate, full_pipe):
     reader, writer = full_pipe
     headgate.standard_error = writer

@@ -160,7 +160,8 @@ TEST_F(ControlSocketTest, AClientThatNeverReadsCostsOneReplyAndDelaysNobody) {
 
 TEST_F(ControlSocketTest, ALongReplyArrivesWhole) {
   const std::string reply = std::string(400'000, 'x') + "\n";
-  ServedSocket socket(path, [&](std::string_view) { return reply; });
+  ServedSocket socket(path, [&](std::string_view) { return reply; },
+                      {.client_timeout = std::chrono::minutes(1)});
   UnixSocketClient client(path);
   client.write("much\nmuch\n");
   EXPECT_TRUE(client.read_line() == reply);
