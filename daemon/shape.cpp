@@ -104,6 +104,7 @@ void Shape::begin_stop() {
 
 // What could not be sent, because nothing was attached to send it, goes with the parts.
 void Shape::stop(Instant give_up) {
+  if (in_force_.valid()) in_force_.wait();  // a worker that is late may still need all of this
   if (!std::exchange(running_, false)) return;
   if (attachment_) {
     attachment_->begin_end();
