@@ -137,15 +137,19 @@ bool ShaperState::has_room(const FlowRecord& record, const ShapedClass& shaped, 
 
 PacketHandle ShaperState::store(const FlowRecord& record, const ArrivingPacket& packet,
                                 Shaper::Frames frames) {
-  const std::size_t tag_bytes = packet.vlan_tpid != 0 ? PacketPool::kTagBytes : 0;
-  const std::uint32_t chunks = PacketPool::chunks_for(frame_prefix + packet.frame.size() + tag_bytes);
-  if (!make_memory(record, chunks)) return kNoPacket;
   const StrippedTag tag{packet.vlan_tpid, packet.vlan_tci};
-  const PacketHandle handle = frames == Shaper::Frames::lent
-                                  ? pool().store_lent(packet.frame, tag, frame_prefix)
-                                  : pool().store(packet.frame, tag, frame_prefix);
+  const std::uint32_t chunks =
+      PacketPool::chunks_for(PacketPool::stored_bytes(packet.frame, tag, frame_prefix));
+  PacketHandle handle = kNoPacket;
+  while (handle == kNoPacket) {
+    if (chunks_in_use + chunks <= max_chunks) {
+      handle = frames == Shaper::Frames::lent ? pool().store_lent(packet.frame, tag, frame_prefix)
+                                              : pool().store(packet.frame, tag, frame_prefix);
+    }
+    if (handle == kNoPacket && !shorten_longest_queue(record, chunks)) return kNoPacket;
+  }
+  chunks_in_use += chunks;
   StoredPacket& stored = pool()[handle];
-  chunks_in_use += PacketPool::chunks_for(stored.length);
   stored.arrival = packet.arrival;
   stored.earliest = packet.arrival;
   stored.charged_bytes = packet.charged_bytes;
@@ -154,14 +158,13 @@ PacketHandle ShaperState::store(const FlowRecord& record, const ArrivingPacket& 
   return handle;
 }
 
-// When the shape's memory is used up, or the host has no more, its longest queue loses packets from its end: those that
-// would have left last. The packet that wants in is the one to go when its own queue is among the longest.
-bool ShaperState::make_memory(const FlowRecord& record, std::uint32_t chunks) {
-  while (chunks_in_use + chunks > max_chunks || !pool().make_ready(chunks)) {
-    const BacklogNumber longest = longest_queues.longest();
-    if (longest == kNoBacklog || longest_queues.among_longest(chunks_in(record.queue) + chunks)) return false;
-    drop_last(longest);
-  }
+// When the shape's memory is used up, or the host has no more, its longest queue loses its last packet: one that would
+// have left last. False: none does, because the packet that wants in is the one to go. Its own queue would be among the
+// longest.
+bool ShaperState::shorten_longest_queue(const FlowRecord& record, std::uint32_t chunks) {
+  const BacklogNumber longest = longest_queues.longest();
+  if (longest == kNoBacklog || longest_queues.among_longest(chunks_in(record.queue) + chunks)) return false;
+  drop_last(longest);
   return true;
 }
 

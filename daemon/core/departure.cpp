@@ -8,6 +8,78 @@
 
 namespace headgate {
 
+LeakyBucket& ShaperState::bucket_of(FlowRecord& record, const ShapedClass& shaped) const {
+  if (record.generation != shaped.generation) {
+    record.bucket.change(shaped.parameters);
+    record.generation = shaped.generation;
+  }
+  return record.bucket;
+}
+
+// The packet's turn is next: all before it in the queue are paid for. It does not leave before them, even if the clock
+// that stamped it was behind theirs.
+void ShaperState::set_turn(FlowRecord& record, StoredPacket& stored) const {
+  const ShapedClass& shaped = *classes[record.class_number];
+  stored.earliest = bucket_of(record, shaped).earliest(shaped.parameters, stored.cost(), stored.earliest);
+  if (stored.previous != kNoPacket)
+    stored.earliest = std::max(stored.earliest, pool()[stored.previous].earliest);
+}
+
+// The packet whose turn it is leaves at its time; or later, if that is longer ago than may be caught up.
+[[gnu::always_inline]] inline void ShaperState::commit(FlowRecord& record, StoredPacket& stored,
+                                                       Instant now) {
+  const ShapedClass& shaped = *classes[record.class_number];
+  const Duration shift = now - kMaxCatchUp - stored.earliest;
+  if (shift > Duration::zero()) {
+    stored.earliest += shift;
+    shifts += {.times = 1, .total = shift};
+  }
+  bucket_of(record, shaped).commit(shaped.parameters, stored.cost(), stored.earliest);
+}
+
+[[gnu::always_inline]] inline void ShaperState::commit_first(Backlog& backlog, Instant now) {
+  StoredPacket& stored = pool()[backlog.first_waiting];
+  FlowRecord& record = flows[backlog.flow];
+  commit(record, stored, now);
+  backlog.subtract_waiting(stored.cost());
+  backlog.first_waiting = stored.next;
+  if (stored.next != kNoPacket) set_turn(record, pool()[stored.next]);
+}
+
+// When it was the last packet, the backlog goes back to the table and has no head.
+[[gnu::always_inline]] inline PacketHandle ShaperState::unlink_head_of(BacklogNumber number) {
+  BacklogTable& table = backlogs();
+  Backlog& backlog = table[number];
+  const PacketHandle packet = backlog.head;
+  const StoredPacket& stored = pool()[packet];
+  if (backlog.first_waiting == packet) {
+    backlog.subtract_waiting(stored.cost());
+    backlog.first_waiting = stored.next;
+  }
+  backlog.head = stored.next;
+  backlog.subtract(stored.cost(), PacketPool::chunks_for(stored.length));
+  if (backlog.head == kNoPacket) backlog.tail = kNoPacket;
+  longest_queues.resized(table, number);
+  if (backlog.head == kNoPacket) {
+    flows[backlog.flow].queue = FlowQueue();
+    --schedule->queues;
+    table.release(number);
+  } else {
+    pool()[backlog.head].previous = kNoPacket;
+  }
+  return packet;
+}
+
+// Takes the first packet out of a queue, paid for or not.
+PacketHandle ShaperState::unlink_head(FlowNumber flow) {
+  FlowQueue& queue = flows[flow].queue;
+  if (queue.is_backlog()) return unlink_head_of(queue.backlog());
+  const PacketHandle packet = queue.packet();
+  queue = FlowQueue();
+  --schedule->queues;
+  return packet;
+}
+
 std::size_t Schedule::release(Instant now, std::span<DuePacket> out) {
   ScheduleState& state = *state_;
   std::size_t count = state.release_immediate(out);
@@ -47,10 +119,10 @@ void ShaperState::release_single(FlowNumber flow, Instant now, DuePacket& due) {
 std::size_t ShaperState::release_run(FlowNumber flow, Instant now, Instant others, std::span<DuePacket> out) {
   FlowRecord& record = flows[flow];
   const BacklogNumber backlog_number = record.queue.backlog();
-  const Backlog& backlog = backlogs()[backlog_number];
+  Backlog& backlog = backlogs()[backlog_number];
   std::size_t count = 0;
   while (true) {
-    if (backlog.head == backlog.first_waiting) commit_first(backlog_number, now);
+    if (backlog.head == backlog.first_waiting) commit_first(backlog, now);
     hand_out(unlink_head_of(backlog_number), out[count++]);
     if (backlog.head == kNoPacket) {
       record.last_used = now;
@@ -75,53 +147,17 @@ void ShaperState::hand_out(PacketHandle packet, DuePacket& due) {
   due.shape = shape_number;
 }
 
-LeakyBucket& ShaperState::bucket_of(FlowRecord& record, const ShapedClass& shaped) const {
-  if (record.generation != shaped.generation) {
-    record.bucket.change(shaped.parameters);
-    record.generation = shaped.generation;
-  }
-  return record.bucket;
-}
-
-// The packet's turn is next: all before it in the queue are paid for. It does not leave before them, even if the clock
-// that stamped it was behind theirs.
-void ShaperState::set_turn(FlowRecord& record, StoredPacket& stored) const {
-  const ShapedClass& shaped = *classes[record.class_number];
-  stored.earliest = bucket_of(record, shaped).earliest(shaped.parameters, stored.cost(), stored.earliest);
-  if (stored.previous != kNoPacket)
-    stored.earliest = std::max(stored.earliest, pool()[stored.previous].earliest);
-}
-
-// The packet whose turn it is leaves at its time; or later, if that is longer ago than may be caught up.
-void ShaperState::commit(FlowRecord& record, StoredPacket& stored, Instant now) {
-  const ShapedClass& shaped = *classes[record.class_number];
-  const Duration shift = now - kMaxCatchUp - stored.earliest;
-  if (shift > Duration::zero()) {
-    stored.earliest += shift;
-    shifts += {.times = 1, .total = shift};
-  }
-  bucket_of(record, shaped).commit(shaped.parameters, stored.cost(), stored.earliest);
-}
-
-void ShaperState::commit_first(BacklogNumber number, Instant now) {
-  Backlog& backlog = backlogs()[number];
-  StoredPacket& stored = pool()[backlog.first_waiting];
-  FlowRecord& record = flows[backlog.flow];
-  commit(record, stored, now);
-  backlog.subtract_waiting(stored.cost());
-  backlog.first_waiting = stored.next;
-  if (stored.next != kNoPacket) set_turn(record, pool()[stored.next]);
-}
-
 // What the schedule has let go `by` then does not wait any more, even if release() has not been called since. A queue of
 // one packet must have a place for a second (make_place()).
 void ShaperState::let_go(FlowNumber flow, Instant by, Instant now) {
-  const FlowQueue& queue = flows[flow].queue;
-  while (true) {
-    const PacketHandle first = first_waiting_in(queue);
-    if (first == kNoPacket || std::max(pool()[first].earliest, now - kMaxCatchUp) > by) return;
-    commit_first(backlog_of(flow), now);
-  }
+  const auto none_or_waits = [&](PacketHandle packet) {
+    return packet == kNoPacket || std::max(pool()[packet].earliest, now - kMaxCatchUp) > by;
+  };
+  if (none_or_waits(first_waiting_in(flows[flow].queue))) return;
+  Backlog& backlog = backlogs()[backlog_of(flow)];
+  do {
+    commit_first(backlog, now);
+  } while (!none_or_waits(backlog.first_waiting));
 }
 
 std::size_t ScheduleState::release_immediate(std::span<DuePacket> out) {

@@ -10,8 +10,8 @@ namespace headgate {
 // Memory for one more packet's turn: a place in the wheel for the first of a queue, a backlog for the second. False: the
 // host has no more.
 bool ShaperState::make_place(const FlowQueue& queue) {
-  if (queue.empty()) return schedule->wheel.reserve(schedule->queues + 1);
-  return queue.is_backlog() || backlogs().make_ready();
+  if (queue.is_packet()) return backlogs().make_ready();
+  return !queue.empty() || schedule->wheel.reserve(schedule->queues + 1);
 }
 
 // There must be a place for it.
@@ -59,39 +59,6 @@ BacklogNumber ShaperState::backlog_of(FlowNumber flow) {
     queue = FlowQueue::of_backlog(backlog_number);
   }
   return queue.backlog();
-}
-
-// Takes the first packet out of a queue, paid for or not.
-PacketHandle ShaperState::unlink_head(FlowNumber flow) {
-  FlowQueue& queue = flows[flow].queue;
-  if (queue.is_backlog()) return unlink_head_of(queue.backlog());
-  const PacketHandle packet = queue.packet();
-  queue = FlowQueue();
-  --schedule->queues;
-  return packet;
-}
-
-// When it was the last packet, the backlog goes back to the table and has no head.
-PacketHandle ShaperState::unlink_head_of(BacklogNumber number) {
-  Backlog& backlog = backlogs()[number];
-  const PacketHandle packet = backlog.head;
-  const StoredPacket& stored = pool()[packet];
-  if (backlog.first_waiting == packet) {
-    backlog.subtract_waiting(stored.cost());
-    backlog.first_waiting = stored.next;
-  }
-  backlog.head = stored.next;
-  backlog.subtract(stored.cost(), PacketPool::chunks_for(stored.length));
-  if (backlog.head == kNoPacket) backlog.tail = kNoPacket;
-  longest_queues.resized(backlogs(), number);
-  if (backlog.head == kNoPacket) {
-    flows[backlog.flow].queue = FlowQueue();
-    --schedule->queues;
-    backlogs().release(number);
-  } else {
-    pool()[backlog.head].previous = kNoPacket;
-  }
-  return packet;
 }
 
 PacketHandle ShaperState::first_of(const FlowQueue& queue) const {

@@ -20,21 +20,26 @@ class FreeList {
   // Makes all numbers below `end` ready. False: there is no memory to note them in.
   bool make_ready(std::uint32_t end) {
     if (!returned_.grow_to(end)) return false;
-    if (end > ready_end_) ready_end_ = end;
+    if (end > ready_end_) {
+      ready_ += end - ready_end_;
+      ready_end_ = end;
+    }
     return true;
   }
 
-  std::uint32_t ready() const { return returned_count_ + (ready_end_ - never_used_); }
+  std::uint32_t ready() const { return ready_; }
   std::uint32_t ready_end() const { return ready_end_; }
   std::uint32_t in_use() const { return never_used_ - returned_count_; }
 
   // One must be ready.
   std::uint32_t take() {
-    assert(ready() > 0);
+    assert(ready_ > 0);
+    --ready_;
     return returned_count_ > 0 ? returned_[--returned_count_] : never_used_++;
   }
   void give_back(std::uint32_t number) {
     assert(number < never_used_ && returned_count_ < never_used_);
+    ++ready_;
     returned_[returned_count_++] = number;
   }
   // What the next take() gives but `later`; that many must be ready.
@@ -48,6 +53,7 @@ class FreeList {
   std::uint32_t returned_count_ = 0;
   std::uint32_t never_used_ = 0;  // this number and those above have never been taken
   std::uint32_t ready_end_ = 0;
+  std::uint32_t ready_ = 0;  // those returned, and those never used below ready_end_
 };
 
 }  // namespace headgate

@@ -1,7 +1,7 @@
+#include "core/growing_memory.hpp"
+
 #include <algorithm>
 #include <new>
-
-#include "core/growing_table.hpp"
 
 namespace headgate {
 namespace {

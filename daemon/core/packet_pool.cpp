@@ -8,15 +8,9 @@
 namespace headgate {
 namespace {
 
-constexpr std::size_t kMacBytes = 12;
-
 std::array<std::byte, PacketPool::kTagBytes> wire_form(StrippedTag tag) {
   return {std::byte(tag.tpid >> 8), std::byte(tag.tpid & 0xff), std::byte(tag.tci >> 8),
           std::byte(tag.tci & 0xff)};
-}
-
-bool is_tagged(std::span<const std::byte> frame, StrippedTag tag) {
-  return tag.tpid != 0 && frame.size() >= kMacBytes;
 }
 
 }  // namespace
@@ -28,8 +22,8 @@ PacketPool::PacketPool(DataSize size, MemorySource& memory) : chunks_(chunks_in(
 }
 
 PacketHandle PacketPool::store_pieces(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix) {
-  const bool tagged = is_tagged(frame, tag);
-  const std::size_t length = prefix + frame.size() + (tagged ? kTagBytes : 0);
+  const std::size_t length = stored_bytes(frame, tag, prefix);
+  const bool tagged = length > prefix + frame.size();
   if (!make_ready(chunks_for(length))) return kNoPacket;
   const PacketHandle first = take(length);
   const auto tag_bytes = wire_form(tag);
@@ -62,8 +56,8 @@ void PacketPool::fill(PacketHandle first, std::span<const std::span<const std::b
 
 PacketHandle PacketPool::store_lent(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix) {
   if (frame.size() < kLentFrom || lent_.size() == kMostLent) return store(frame, tag, prefix);
-  const bool tagged = is_tagged(frame, tag);
-  const std::size_t length = prefix + frame.size() + (tagged ? kTagBytes : 0);
+  const std::size_t length = stored_bytes(frame, tag, prefix);
+  const bool tagged = length > prefix + frame.size();
   if (!make_ready(chunks_for(length))) return kNoPacket;
   const PacketHandle packet = take(length);
   header(packet)->lent = true;

@@ -57,6 +57,7 @@ struct StrippedTag {
 class PacketPool {
  public:
   static constexpr std::size_t kChunkBytes = 256;
+  static constexpr std::size_t kMacBytes = 12;
   static constexpr std::size_t kTagBytes = 4;
   static constexpr std::uint32_t kMostChunks = (std::uint32_t{1} << 31) - 1;  // a handle leaves a bit free
 
@@ -95,6 +96,10 @@ class PacketPool {
   // length).
   std::size_t parts(PacketHandle packet, std::span<std::span<const std::byte>> parts) const;
 
+  // How long a frame is when it is stored. A frame without MAC addresses gets no tag.
+  static std::size_t stored_bytes(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix) {
+    return prefix + frame.size() + (tag.tpid != 0 && frame.size() >= kMacBytes ? kTagBytes : 0);
+  }
   static std::uint32_t chunks_for(std::size_t frame_bytes) {
     if (frame_bytes <= kFirstBytes) return 1;
     return 1 + static_cast<std::uint32_t>((frame_bytes - kFirstBytes + kLaterBytes - 1) / kLaterBytes);

@@ -57,9 +57,8 @@ struct ShaperLimits {
   DataSize memory{64 * 1024 * 1024};  // packets of this shape use at most so much
   std::uint32_t max_flows = 65'536;   // flow records
   std::uint8_t frame_prefix = 0;      // bytes in front of each frame that are kept with it
-  Duration idle =
-      std::chrono::seconds(60);  // after so long without a packet, and at its full burst again, a flow
-                                 // may go
+  // After so long without a packet, and at its full burst again, a flow may go.
+  Duration idle = std::chrono::seconds(60);
 };
 
 // A packet whose time has come, out of its queue and on its way.

@@ -38,7 +38,7 @@ struct ShaperState {
   bool has_room(const FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet,
                 Instant now) const;
   PacketHandle store(const FlowRecord& record, const ArrivingPacket& packet, Shaper::Frames frames);
-  bool make_memory(const FlowRecord& record, std::uint32_t chunks);
+  [[gnu::cold]] bool shorten_longest_queue(const FlowRecord& record, std::uint32_t chunks);
 
   // prefetching.cpp
   void prefetch_queues(std::span<const FlowNumber> batch) const;
@@ -49,8 +49,6 @@ struct ShaperState {
   void enqueue(FlowNumber flow, PacketHandle packet);
   void schedule_flow(FlowNumber flow, Instant due);
   BacklogNumber backlog_of(FlowNumber flow);
-  PacketHandle unlink_head(FlowNumber flow);
-  PacketHandle unlink_head_of(BacklogNumber number);
   PacketHandle first_of(const FlowQueue& queue) const;
   PacketHandle first_waiting_in(const FlowQueue& queue) const;
   Cost waiting_in(const FlowQueue& queue) const;
@@ -66,7 +64,9 @@ struct ShaperState {
   LeakyBucket& bucket_of(FlowRecord& record, const ShapedClass& shaped) const;
   void set_turn(FlowRecord& record, StoredPacket& stored) const;
   void commit(FlowRecord& record, StoredPacket& stored, Instant now);
-  void commit_first(BacklogNumber number, Instant now);
+  void commit_first(Backlog& backlog, Instant now);
+  PacketHandle unlink_head(FlowNumber flow);
+  PacketHandle unlink_head_of(BacklogNumber number);
   void let_go(FlowNumber flow, Instant by, Instant now);
   void release_single(FlowNumber flow, Instant now, DuePacket& due);
   std::size_t release_run(FlowNumber flow, Instant now, Instant others, std::span<DuePacket> out);
