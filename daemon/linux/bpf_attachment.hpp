@@ -14,7 +14,7 @@
 #include "headgate/config.hpp"
 #include "linux/file_descriptor.hpp"
 #include "linux/netlink.hpp"
-#include "linux/tcx_programs.hpp"
+#include "linux/traffic_hook.hpp"
 
 namespace headgate {
 

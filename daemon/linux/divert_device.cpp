@@ -11,6 +11,7 @@
 
 #include "linux/bulk_release.hpp"
 #include "linux/link_offloads.hpp"
+#include "linux/traffic_hook.hpp"
 
 namespace headgate {
 
@@ -41,8 +42,7 @@ std::string DivertDevice::pair_name(const Link& end) {
 }
 
 std::string DivertDevice::alias(const std::string& interface, Direction direction) {
-  return std::string(kAliasPrefix) + (direction == Direction::egress ? "egress" : "ingress") + " of " +
-         interface;
+  return std::string(kAliasPrefix) + name_of(direction) + " of " + interface;
 }
 
 DivertDevice::DivertDevice(Netlink& netlink, const std::string& alias, unsigned mtu, Offload offload)

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "linux/traffic_hook.hpp"
+
 namespace headgate {
 
 namespace {
@@ -26,7 +28,7 @@ void refuse_second_shapes(Netlink& netlink, const std::vector<ShapeConfig>& shap
     const auto [first, is_new] = by_place.emplace(std::pair(link->index, shape.direction), &shape);
     if (is_new) continue;
     throw std::runtime_error("interface: " + same_interface(first->second->interface, shape.interface) +
-                             ", whose " + (shape.direction == Direction::egress ? "egress" : "ingress") +
+                             ", whose " + name_of(shape.direction) +
                              " is shaped twice: expected its classes in one [[shape]]");
   }
 }

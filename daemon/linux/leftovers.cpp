@@ -13,14 +13,6 @@ namespace headgate {
 
 namespace {
 
-const char* name_of(Direction direction) {
-  return direction == Direction::egress ? "egress" : "ingress";
-}
-
-TrafficHook hook_of(Direction direction) {
-  return direction == Direction::egress ? TrafficHook::egress : TrafficHook::ingress;
-}
-
 void remove_filters(Netlink& netlink, const Link& interface, Direction direction,
                     std::vector<std::string>& done) {
   for (const Filter& filter : netlink.filters(interface.index, clsact_parent(hook_of(direction)))) {

@@ -7,14 +7,11 @@
 #include <system_error>
 
 #include "linux/system_call.hpp"
+#include "linux/traffic_hook.hpp"
 
 namespace headgate {
 
 namespace {
-
-const char* name_of(Direction direction) {
-  return direction == Direction::egress ? "egress" : "ingress";
-}
 
 LiveMark::Meaning meaning_of(Direction direction) {
   return direction == Direction::egress ? LiveMark::Meaning::shapes_egress

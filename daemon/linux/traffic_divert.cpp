@@ -96,14 +96,6 @@ DivertProgramOptions program_options(const DivertOptions& options, const Link& i
           .minds_decryption = options.direction == Direction::ingress};
 }
 
-TrafficHook hook_of(Direction direction) {
-  return direction == Direction::egress ? TrafficHook::egress : TrafficHook::ingress;
-}
-
-const char* name_of(Direction direction) {
-  return direction == Direction::egress ? "egress" : "ingress";
-}
-
 // What stands ahead of a program, and what follows from that; notes in `missing` that the program is gone.
 std::string judge(const BpfAttachment& attachment, const std::string& hook, const std::string& consequence,
                   std::string& missing) {

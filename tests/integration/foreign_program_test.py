@@ -50,6 +50,7 @@ def assert_shaped_again(net, headgate, programs, direction):
     assert counters["received"]["packets"] == before + offered
 
 
+@pytest.mark.measured
 @needs_tcx
 @pytest.mark.parametrize("direction", SHAPES)
 def test_a_program_ahead_of_ours_on_the_interface_is_said_while_shaping_goes_on(net, headgate, programs, divert, direction):
@@ -72,6 +73,7 @@ def test_a_program_ahead_of_ours_on_the_interface_is_said_while_shaping_goes_on(
     assert "shaping again" not in headgate.log()
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("priority", [1, 7])
 def test_a_filter_ahead_of_ours_is_said_and_one_behind_it_is_not(net, headgate, programs, priority):
     net.host.run("tc", "qdisc", "add", "dev", "eth0", "clsact")
@@ -109,6 +111,7 @@ OBSTRUCTIONS = {
 }
 
 
+@pytest.mark.measured
 @needs_tcx
 @pytest.mark.parametrize("obstruction", OBSTRUCTIONS)
 def test_where_others_stand_in_the_way_on_the_divert_device_the_host_is_open_until_they_have_gone(
@@ -137,6 +140,7 @@ def test_where_others_stand_in_the_way_on_the_divert_device_the_host_is_open_unt
     check_law(headgate.shape())
 
 
+@pytest.mark.measured
 def test_a_filter_in_the_way_on_the_divert_device_opens_the_host_until_it_has_gone(net, headgate, programs):
     headgate.start(INGRESS, divert="clsact")
     # Ours leaves no room ahead of it but by its own priority, in which the newest filter runs first.
@@ -149,6 +153,7 @@ def test_a_filter_in_the_way_on_the_divert_device_opens_the_host_until_it_has_go
     assert_shaped_again(net, headgate, programs, "ingress")
 
 
+@pytest.mark.measured
 @needs_tcx
 @pytest.mark.parametrize("hook", ["eth0 egress", "hg0 ingress", "hg0p ingress"])
 def test_a_program_of_ours_that_somebody_detached_is_attached_again(net, headgate, programs, hook):
@@ -161,6 +166,7 @@ def test_a_program_of_ours_that_somebody_detached_is_attached_again(net, headgat
     assert traces.tcx_programs(net.host) == 1
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("hook", ["eth0 egress", "hg0 ingress", "hg0p ingress"])
 def test_a_filter_of_ours_that_somebody_replaced_by_another_of_its_name_is_attached_again(net, headgate, programs, hook):
     headgate.start(SHAPE, divert="clsact")

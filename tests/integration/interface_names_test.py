@@ -50,6 +50,7 @@ def test_by_an_alternative_name_an_interface_is_attached_once_and_all_its_packet
     assert len(traces.divert_devices(net.host)) == 2
 
 
+@pytest.mark.measured
 def test_an_alternative_name_that_goes_to_another_interface_takes_the_shaping_along(net, headgate, divert):
     network.connect(["netns", net.host.name], ["netns", net.peer.name], "eth9")
     call_also(net.host, "wan0")
@@ -67,6 +68,7 @@ def test_an_alternative_name_that_goes_to_another_interface_takes_the_shaping_al
     assert traces.tcx_programs(net.host, "eth9") == 1 or len(traces.clsact_filters(net.host, "eth9")) == 1
 
 
+@pytest.mark.measured
 def test_an_interface_that_comes_is_known_by_its_alternative_name(net, headgate, divert):
     headgate.start(shape_of("wan0"), divert=divert)
     assert headgate.shape("wan0")["state"] == "there is no interface wan0 yet"
@@ -124,6 +126,7 @@ def test_by_two_names_the_same_interface_is_refused(net, headgate, divert, confl
     assert headgate.shape()["diverting"]
 
 
+@pytest.mark.measured
 def test_two_names_that_turn_out_to_be_one_interface_later_shape_it_once_and_say_so(net, headgate, divert):
     headgate.start(shape_of("eth0") + shape_of("wan0"), divert=divert)
     assert headgate.shape("eth0")["diverting"] and not headgate.shape("wan0")["diverting"]
@@ -138,13 +141,13 @@ def test_two_names_that_turn_out_to_be_one_interface_later_shape_it_once_and_say
 
 def test_a_reload_that_calls_the_interface_by_another_of_its_names_goes_on_with_its_queues(net, headgate, programs, divert):
     call_also(net.host, "wan0")
-    headgate.start(shape_of("eth0").replace("1000pps", "50pps"), divert=divert)
+    headgate.start(shape_of("eth0").replace("1000pps", "10pps"), divert=divert)
     receiver = Receiver(net.peer, programs)
     offered = Sender(net.host, programs, network.PEER_IPV4, rate=1000, count=100).finish()["sent"]
-    headgate.write(shape_of("wan0").replace("1000pps", "50pps"), divert=divert)
+    headgate.write(shape_of("wan0").replace("1000pps", "10pps"), divert=divert)
     assert "changed: wan0 egress" in headgate.reload().stdout
     assert class_of(headgate.shape("wan0"), "load")["queued"]["packets"] > 0
-    counters = headgate.settled_class("load", offered, interface="wan0")
+    counters = headgate.settled_class("load", offered, interface="wan0", patience=15)
     arrivals = receiver.stop()
     assert counters["sent"]["packets"] == len(arrivals) == offered
     assert arrivals.reordered() == 0

@@ -195,7 +195,7 @@ TEST_F(NetlinkTest, TheMonitorTellsOfChangesAndDeletions) {
   EXPECT_EQ(events.changed.back().name, "hg7");
   EXPECT_THAT(events.deleted, IsEmpty());
 
-  lab().run("ip link property add dev hg7 altname wan0");
+  lab().run("ip link set hg7 up && ip link property add dev hg7 altname wan0");
   events.read(monitor);
   EXPECT_TRUE(events.changed.back().is_called("wan0"));
 

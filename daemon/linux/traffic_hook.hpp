@@ -1,4 +1,4 @@
-// Which BPF programs run on a traffic-control hook by TCX, asked of the kernel, and how to name a program.
+// The traffic-control hooks of an interface: which BPF programs run there by TCX, and how to name a program.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "headgate/config.hpp"
+
 namespace headgate {
 
 enum class TrafficHook { ingress, egress };
+
+TrafficHook hook_of(Direction direction);
+const char* name_of(Direction direction);  // "egress"
 
 // Program ids, in the order in which they run; one system call. None: the kernel does not say, for it has no TCX or the
 // interface is gone.

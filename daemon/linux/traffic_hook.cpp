@@ -1,4 +1,4 @@
-#include "linux/tcx_programs.hpp"
+#include "linux/traffic_hook.hpp"
 
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
@@ -34,6 +34,14 @@ constexpr std::uint32_t kTcxEgress = 47;
 constexpr std::size_t kProgramsMax = 64;  // BPF_MPROG_MAX
 
 }  // namespace
+
+TrafficHook hook_of(Direction direction) {
+  return direction == Direction::egress ? TrafficHook::egress : TrafficHook::ingress;
+}
+
+const char* name_of(Direction direction) {
+  return direction == Direction::egress ? "egress" : "ingress";
+}
 
 std::optional<std::vector<std::uint32_t>> tcx_programs(int interface_index, TrafficHook hook) {
   std::array<std::uint32_t, kProgramsMax> ids{};
