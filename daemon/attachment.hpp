@@ -54,6 +54,7 @@ class Attachment {
 
   // Opens the host; nothing is diverted from here on. The threads go on with what they have.
   void detach() { divert_.detach(); }
+  void resume() { divert_.attach(); }  // after detach()
 
   // Inline: stop() leaves the wire between the two interfaces, for another attachment will follow.
   void keep_wire() { divert_.keep_wire(); }

@@ -14,6 +14,7 @@
 
 #include "config/config_file.hpp"
 #include "config/quantity_text.hpp"
+#include "linux/interface_conflicts.hpp"
 #include "log.hpp"
 
 namespace headgate {
@@ -109,6 +110,7 @@ Daemon::Daemon(Config config, CommandLine command_line)
     epoll_event event{.events = EPOLLIN, .data = {.fd = descriptor}};
     checked("epoll_ctl", epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event));
   }
+  refuse_interface_conflicts(netlink_, config_.shapes);
   for (const ShapeConfig& shape : config_.shapes) shapes_.push_back(make_shape(shape));
   // Somebody who types an interface's name wants to hear at once that there is none.
   const bool may_wait = !command_line_.config;
@@ -197,13 +199,21 @@ std::string Daemon::status_line() const {
   std::string line;
   for (const auto& shape : shapes_) {
     if (!line.empty()) line += "; ";
-    line += shape->diverting() ? "shaping " + shape->title() : shape->title() + " open: " + shape->state();
+    line += shape->diverting() ? "shaping " + shape->title() : shape->title() + " open";
+    if (!shape->state().empty()) line += ": " + shape->state();
   }
   return line;
 }
 
-Shape* Daemon::find(const ShapeConfig& config) const {
-  return find(config.interface, config.direction);
+// An interface may be called by another of its names than before.
+Shape* Daemon::find(const ShapeConfig& config) {
+  if (Shape* shape = find(config.interface, config.direction)) return shape;
+  const auto link = netlink_.find_link(config.interface);
+  if (!link) return nullptr;
+  const auto found = std::find_if(shapes_.begin(), shapes_.end(), [&](const auto& shape) {
+    return shape->config().direction == config.direction && shape->interface_index(netlink_) == link->index;
+  });
+  return found == shapes_.end() ? nullptr : found->get();
 }
 
 Shape* Daemon::find(const std::string& interface, Direction direction) const {
@@ -284,6 +294,7 @@ ReloadResult Daemon::reload() {
 // destructors when a later one fails; classes of shapes that stay are checked before any is changed.
 std::vector<std::string> Daemon::apply(const Config& next) {
   std::vector<std::string> messages;
+  refuse_interface_conflicts(netlink_, next.shapes);
   for (const ShapeConfig& config : next.shapes) {
     if (find(config) != nullptr) Shape::check_classes(config);
   }

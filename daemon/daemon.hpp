@@ -42,7 +42,7 @@ class Daemon : public DaemonControl {
   void handle_links();
   void tick();
   std::string status_line() const;
-  Shape* find(const ShapeConfig& config) const;
+  Shape* find(const ShapeConfig& config);
   Shape* find(const std::string& interface, Direction direction) const;
   std::unique_ptr<Shape> make_shape(const ShapeConfig& config) const;
   std::vector<std::string> apply(const Config& next);

@@ -15,6 +15,7 @@
 #include "daemon.hpp"
 #include "headgate/control_message.hpp"
 #include "linux/real_time.hpp"
+#include "linux/runtime_directory.hpp"
 #include "linux/traffic_divert.hpp"
 #include "log.hpp"
 
@@ -62,6 +63,7 @@ int run_daemon(const CommandLine& command_line) {
   if (const std::string refusal = lock_memory(); !refusal.empty()) {
     log_notice("memory is not locked, departures may be late when memory is short: " + refusal);
   }
+  make_runtime_directory();
   Daemon(std::move(*config), command_line).run();
   return kExitOk;
 }

@@ -76,7 +76,8 @@ Shape::~Shape() {
 }
 
 void Shape::start(bool may_wait) {
-  const std::string missing = missing_interface();
+  Netlink netlink;
+  const std::string missing = missing_interface(netlink);
   if (!missing.empty() && may_wait) {
     open_since("there is no interface " + missing + " yet");
   } else {
@@ -102,11 +103,15 @@ void Shape::stop() {
   state_ = "stopped";
 }
 
-std::string Shape::missing_interface() const {
-  if (if_nametoindex(config_.interface.c_str()) == 0) return config_.interface;
-  if (!config_.forward_to.empty() && if_nametoindex(config_.forward_to.c_str()) == 0)
-    return config_.forward_to;
+std::string Shape::missing_interface(Netlink& netlink) const {
+  if (!netlink.find_link(config_.interface)) return config_.interface;
+  if (!config_.forward_to.empty() && !netlink.find_link(config_.forward_to)) return config_.forward_to;
   return {};
+}
+
+int Shape::interface_index(Netlink& netlink) const {
+  if (const auto link = netlink.find_link(config_.interface)) return link->index;
+  return attachment_ ? attachment_->divert().interface_index() : 0;
 }
 
 // What could not be sent any more, because nothing was attached to send it.
@@ -123,17 +128,18 @@ void Shape::attach() {
   attachment_ = std::make_unique<Attachment>(daemon_, config_, classifier_, workers_, log_);
   try {
     attachment_->start();
+    state_.clear();
+    watch_hooks();
   } catch (...) {
     attachment_.reset();
     throw;
   }
-  state_.clear();
 }
 
 void Shape::try_to_attach() {
   try {
     attach();
-    log_(title() + ": shaping again");
+    if (diverting()) log_(title() + ": shaping again");
   } catch (const std::exception& error) {
     open_since(error.what());
   }
@@ -144,6 +150,7 @@ void Shape::end_attachment(const std::string& reason) {
   attachment_->stop(Attachment::Queued::keep);
   past_losses_ = losses();
   attachment_.reset();
+  bypass_.clear();
   open_since(reason);
 }
 
@@ -174,11 +181,11 @@ void Shape::reconfigure(const ShapeConfig& config) {
 }
 
 bool Shape::concerns(const Link& link) const {
-  if (!attachment_) return link.name == config_.interface || link.name == config_.forward_to;
+  if (link.is_called(config_.interface) || link.is_called(config_.forward_to)) return true;
+  if (!attachment_) return false;
   const TrafficDivert& divert = attachment_->divert();
-  return link.name == config_.interface || link.index == divert.interface_index() ||
-         link.index == divert.transmit_index() || link.index == divert.device_index() ||
-         link.index == divert.peer_index();
+  return link.index == divert.interface_index() || link.index == divert.transmit_index() ||
+         link.index == divert.device_index() || link.index == divert.peer_index();
 }
 
 void Shape::maintain(Netlink& netlink) {
@@ -187,8 +194,52 @@ void Shape::maintain(Netlink& netlink) {
     const std::string reason = why_not_intact(netlink);
     if (!reason.empty()) end_attachment(reason);
   }
-  if (!attachment_ && missing_interface().empty()) try_to_attach();
+  if (attachment_) watch_hooks();
+  if (!attachment_ && missing_interface(netlink).empty()) try_to_attach();
 }
+
+// Where others stand ahead of us on a divert device, what is diverted may be lost: the host is open until they have gone.
+void Shape::watch_hooks() {
+  const TrafficDivert::Hooks hooks = attachment_->divert().hooks();
+  if (!hooks.missing.empty()) {
+    end_attachment(hooks.missing);
+  } else if (!hooks.obstruction.empty()) {
+    attachment_->detach();
+    bypass_.clear();
+    open_since(hooks.obstruction);
+  } else if (!diverting()) {
+    resume();
+  } else {
+    note_bypass(hooks.bypass);
+  }
+}
+
+void Shape::resume() {
+  try {
+    attachment_->resume();
+    state_.clear();
+    log_(title() + ": shaping again");
+  } catch (const std::exception& error) {
+    end_attachment(error.what());
+  }
+}
+
+void Shape::note_bypass(const std::string& bypass) {
+  if (bypass_ == bypass) return;
+  bypass_ = bypass;
+  log_(title() + ": " + (bypass.empty() ? "nothing runs ahead of headgate's program any more" : bypass));
+}
+
+namespace {
+
+// Whether somebody else has the name by now that an interface was found by.
+std::string why_another(Netlink& netlink, const std::string& name, const Link& found) {
+  const std::optional<Link> named = netlink.find_link(name);
+  if (!named || named->index == found.index) return {};
+  return name + " is another interface by now, the one before is called " + found.name;
+}
+
+}  // namespace
 
 std::string Shape::why_not_intact(Netlink& netlink) const {
   if (const std::string error = attachment_->capture_error(); !error.empty())
@@ -196,11 +247,14 @@ std::string Shape::why_not_intact(Netlink& netlink) const {
   const TrafficDivert& divert = attachment_->divert();
   const std::optional<Link> interface = netlink.find_link(divert.interface_index());
   if (!interface) return "interface " + config_.interface + " was deleted";
-  if (interface->name != config_.interface && netlink.find_link(config_.interface))
-    return config_.interface + " is another interface by now, the one before is called " + interface->name;
+  if (std::string reason = why_another(netlink, config_.interface, *interface); !reason.empty())
+    return reason;
   if (interface->mtu != divert.mtu()) return "its MTU changed to " + std::to_string(interface->mtu);
   const std::optional<Link> out = netlink.find_link(divert.transmit_index());
   if (!out) return "where it sends was deleted";
+  if (!config_.forward_to.empty()) {
+    if (std::string reason = why_another(netlink, config_.forward_to, *out); !reason.empty()) return reason;
+  }
   if (out->mtu != divert.transmit_mtu()) return out->name + "'s MTU changed to " + std::to_string(out->mtu);
   for (const int index : {divert.device_index(), divert.peer_index()}) {
     const std::optional<Link> link = netlink.find_link(index);
@@ -209,7 +263,6 @@ std::string Shape::why_not_intact(Netlink& netlink) const {
     if (link->mtu != divert.device_mtu())
       return "the MTU of its divert device " + link->name + " changed to " + std::to_string(link->mtu);
   }
-  if (!divert.in_place()) return "its filter, or what belongs to its wire, was taken away";
   return {};
 }
 
@@ -317,6 +370,7 @@ ShapeStatistics Shape::statistics() {
   const bool open = switch_is_open();
   if (open && state.empty())
     state = "packets are not read or not sent in time; the dead-man switch lets them pass";
+  if (state.empty()) state = bypass_;
   return ShapeStatistics{.interface = config_.interface,
                          .direction = config_.direction,
                          .diverting = diverting() && !open,

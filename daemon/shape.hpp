@@ -37,7 +37,8 @@ class Shape {
   void start(bool may_wait);
   void stop();
 
-  // Classes from the next packet on; interface and direction must be the same. Returns when they are in force.
+  // Classes from the next packet on; interface, maybe by another of its names, and direction must be the same. Returns
+  // when they are in force.
   void reconfigure(const ShapeConfig& config);
   // Throws what reconfigure() would find wrong with the classes, and changes nothing.
   static void check_classes(const ShapeConfig& config);
@@ -54,7 +55,10 @@ class Shape {
   const ShapeConfig& config() const { return config_; }
   std::string title() const { return title_of(config_); }
   bool diverting() const { return attachment_ != nullptr && attachment_->diverting(); }
-  const std::string& state() const { return state_; }  // why the host is open; empty while diverting
+  // Why the host is open. While diverting: what is wrong all the same, mostly nothing.
+  const std::string& state() const { return state_.empty() ? bypass_ : state_; }
+  // Which interface it shapes, or would: by its name, and while nobody has that by the attachment. 0: none.
+  int interface_index(Netlink& netlink) const;
 
   ShapeStatistics statistics();
   // The largest `limit` flows of a class, by packets sent, dropped and queued. Read in small steps.
@@ -68,7 +72,7 @@ class Shape {
  private:
   void attach();
   void drop_queued();
-  std::string missing_interface() const;  // empty: all there
+  std::string missing_interface(Netlink& netlink) const;  // empty: all there
   using ShaperRequest = std::function<void(Shaper& shaper, Instant now)>;
   bool call(std::size_t worker, ShaperRequest request);
   bool change_taps(const std::function<void(PacketTaps& taps)>& change);
@@ -76,6 +80,9 @@ class Shape {
   void try_to_attach();
   void end_attachment(const std::string& reason);
   std::string why_not_intact(Netlink& netlink) const;
+  void watch_hooks();
+  void resume();
+  void note_bypass(const std::string& bypass);
   void open_since(const std::string& reason);
   bool switch_is_open() const;
   void log_openings();
@@ -97,7 +104,8 @@ class Shape {
   WorkerStates workers_;                    // the drain threads' while there is an attachment
   std::unique_ptr<Attachment> attachment_;  // none: the host is open
   bool running_ = false;                    // between start() and stop()
-  std::string state_ = "not started";
+  std::string state_ = "not started";       // empty while diverting
+  std::string bypass_;                      // what lets packets pass us by while diverting
   Losses past_losses_;
   std::uint64_t openings_logged_ = 0;
   bool open_switch_logged_ = false;

@@ -7,7 +7,7 @@
 namespace headgate {
 namespace {
 
-constexpr std::size_t kMaxInterfaceName = 15;  // IFNAMSIZ - 1
+constexpr std::size_t kMaxInterfaceName = 127;  // ALTIFNAMSIZ - 1, of an alternative name
 constexpr std::size_t kMaxClassName = 64;
 constexpr std::size_t kMaxSocketPath = 107;  // sockaddr_un::sun_path with its NUL
 

@@ -41,6 +41,19 @@ void choose_place(Filter& filter, const std::vector<Filter>& others) {
   }
 }
 
+bool has_place_of(const Filter& one, const Filter& other) {
+  return one.priority == other.priority && one.handle == other.handle && one.kind == other.kind;
+}
+
+std::string other_program(std::uint32_t id) {
+  return "another program (" + program_text(id) + ")";
+}
+
+std::string other_filter(const Filter& filter) {
+  return "another filter (" + (filter.name.empty() ? "" : filter.name + ", ") + filter.kind + ", priority " +
+         std::to_string(filter.priority) + ")";
+}
+
 // The kernel releases what a killed process held from the highest number on, and a capture ring takes it tens of
 // milliseconds, while what is diverted is lost. So links go above everything else: the host is open first.
 FileDescriptor released_first(FileDescriptor link) {
@@ -64,7 +77,7 @@ bool BpfAttachment::kernel_has_tcx(int program) {
 
 BpfAttachment::BpfAttachment(Netlink& netlink, DivertMethod method, int interface_index, TrafficHook hook,
                              std::string name, int program)
-    : netlink_(netlink), interface_index_(interface_index) {
+    : netlink_(netlink), interface_index_(interface_index), hook_(hook), program_id_(program_id(program)) {
   if (method == DivertMethod::clsact) {
     filter_ = {.parent = clsact_parent(hook), .protocol = ETH_P_ALL, .kind = "bpf", .name = std::move(name)};
     attach_filter(program);
@@ -92,19 +105,48 @@ void BpfAttachment::attach_filter(int program) {
 BpfAttachment::~BpfAttachment() {
   if (filter_.kind.empty()) return;
   try {
-    remove_filter(netlink_, interface_index_, filter_, clsact_is_ours_);
+    if (!was_replaced()) remove_filter(netlink_, interface_index_, filter_, clsact_is_ours_);
   } catch (const std::exception&) {
     // The next start or clean-up finds it.
   }
 }
 
-bool BpfAttachment::in_place() const {
-  // A TCX link goes only with its interface, which whoever asks watches anyway.
-  if (filter_.kind.empty()) return true;
+bool BpfAttachment::is_ours(const Filter& filter) const {
+  return has_place_of(filter, filter_) && filter.program == program_id_;
+}
+
+// The filter that stands in our place is somebody else's to remove.
+bool BpfAttachment::was_replaced() const {
   const std::vector<Filter> present = netlink_.filters(interface_index_, filter_.parent);
-  return std::any_of(present.begin(), present.end(), [this](const Filter& one) {
-    return one.name == filter_.name && one.handle == filter_.handle;
-  });
+  return std::any_of(present.begin(), present.end(),
+                     [this](const Filter& one) { return has_place_of(one, filter_) && !is_ours(one); });
+}
+
+BpfAttachment::Place BpfAttachment::place() const {
+  return filter_.kind.empty() ? place_by_tcx() : place_by_clsact();
+}
+
+BpfAttachment::Place BpfAttachment::place_by_tcx() const {
+  const auto programs = tcx_programs(interface_index_, hook_);
+  if (!programs) return {};
+  const auto ours = std::find(programs->begin(), programs->end(), program_id_);
+  if (ours == programs->end()) return {.is_there = false, .ahead = {}};
+  return {.is_there = true, .ahead = ours == programs->begin() ? "" : other_program(programs->front())};
+}
+
+// Where the kernel has TCX, its programs run before all filters.
+BpfAttachment::Place BpfAttachment::place_by_clsact() const {
+  Place place{.is_there = false, .ahead = {}};
+  if (const auto programs = tcx_programs(interface_index_, hook_); programs && !programs->empty())
+    place.ahead = other_program(programs->front());
+  for (const Filter& filter : netlink_.filters(interface_index_, filter_.parent)) {
+    if (is_ours(filter)) {
+      place.is_there = true;
+      break;
+    }
+    if (place.ahead.empty() && filter.chain == 0) place.ahead = other_filter(filter);
+  }
+  return place;
 }
 
 bool has_filters_of_headgate_alone(Netlink& netlink, int interface_index) {

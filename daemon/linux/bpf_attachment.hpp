@@ -14,10 +14,9 @@
 #include "headgate/config.hpp"
 #include "linux/file_descriptor.hpp"
 #include "linux/netlink.hpp"
+#include "linux/traffic_hook.hpp"
 
 namespace headgate {
-
-enum class TrafficHook { ingress, egress };
 
 std::uint32_t clsact_parent(TrafficHook hook);
 
@@ -33,13 +32,24 @@ class BpfAttachment {
   BpfAttachment(const BpfAttachment&) = delete;
   BpfAttachment& operator=(const BpfAttachment&) = delete;
 
-  bool in_place() const;  // false: somebody took it away; not asked of one whose interface is gone
+  // What the kernel says of the hook. Not asked where the interface is gone.
+  struct Place {
+    bool is_there = true;  // false: somebody took our program away, or put another one in its place
+    std::string ahead;     // what runs before ours: "another program (monitor, id 41)"; empty: nothing
+  };
+  Place place() const;
 
  private:
   void attach_filter(int program);
+  Place place_by_tcx() const;
+  Place place_by_clsact() const;
+  bool is_ours(const Filter& filter) const;
+  bool was_replaced() const;
 
   Netlink& netlink_;
   int interface_index_;
+  TrafficHook hook_;
+  std::uint32_t program_id_;
   FileDescriptor tcx_link_;
   Filter filter_;  // kind is empty with TCX
   bool clsact_is_ours_ = false;

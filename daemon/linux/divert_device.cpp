@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "linux/link_offloads.hpp"
+#include "linux/traffic_hook.hpp"
 
 namespace headgate {
 
@@ -38,19 +39,15 @@ std::string DivertDevice::pair_name(const Link& end) {
 }
 
 std::string DivertDevice::alias(const std::string& interface, Direction direction) {
-  return std::string(kAliasPrefix) + (direction == Direction::egress ? "egress" : "ingress") + " of " +
-         interface;
-}
-
-std::string DivertDevice::lock_name(const Link& end) {
-  return "headgate/device/" + pair_name(end);
+  return std::string(kAliasPrefix) + name_of(direction) + " of " + interface;
 }
 
 DivertDevice::DivertDevice(Netlink& netlink, const std::string& alias, unsigned mtu, Offload offload)
     : netlink_(netlink) {
   make_pair(alias, mtu);
   try {
-    lock_ = InstanceLock::acquire(lock_name(device_));
+    device_mark_.emplace(device_.index, LiveMark::Meaning::uses_device);
+    peer_mark_.emplace(peer_.index, LiveMark::Meaning::uses_device);
     for (const Link& end : {device_, peer_}) {
       if (offload == Offload::none) {
         turn_off_segmentation_and_checksum_offload(end.name);

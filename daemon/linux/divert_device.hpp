@@ -10,7 +10,7 @@
 #include <string>
 
 #include "headgate/config.hpp"
-#include "linux/instance_lock.hpp"
+#include "linux/live_mark.hpp"
 #include "linux/netlink.hpp"
 
 namespace headgate {
@@ -36,7 +36,6 @@ class DivertDevice {
   static bool is_one(const Link& link);           // by name, kind and alias
   static std::string pair_name(const Link& end);  // hgN, of either end
   static std::string alias(const std::string& interface, Direction direction);
-  static std::string lock_name(const Link& end);  // held by the process that uses the pair
 
  private:
   void make_pair(const std::string& alias, unsigned mtu);
@@ -44,7 +43,8 @@ class DivertDevice {
   Netlink& netlink_;
   Link device_;
   Link peer_;
-  std::optional<InstanceLock> lock_;
+  std::optional<LiveMark> device_mark_;  // that the pair is in use, by whichever end one looks
+  std::optional<LiveMark> peer_mark_;
   std::uint64_t packets_ = 0;
 };
 

@@ -1,5 +1,7 @@
-// A name that at most one process holds in a network namespace, for as long as it lives: an abstract UNIX
-// socket that it listens on. The kernel frees the name however the process ends.
+// A lock that at most one process holds, for as long as it lives: on a file in the runtime directory, which tells the
+// process. The kernel frees it however the process ends; a clean end removes the file, too.
+//
+// The file is readable by its owner alone: who can open a file can lock it.
 #pragma once
 
 #include <sys/types.h>
@@ -8,23 +10,36 @@
 #include <string>
 
 #include "linux/file_descriptor.hpp"
+#include "linux/runtime_directory.hpp"
 
 namespace headgate {
 
 class InstanceLock {
  public:
-  struct Holder {
-    pid_t process = 0;              // 0: not to be seen from here
-    std::string to_string() const;  // "process 1234"
-  };
+  // `name` is that of the file. None: somebody holds it. Throws as open_runtime_directory().
+  static std::optional<InstanceLock> acquire(const std::string& name,
+                                             const std::string& directory = kRuntimeDirectory);
 
-  static std::optional<InstanceLock> acquire(const std::string& name);  // none: somebody holds it
-  static std::optional<Holder> find_holder(const std::string& name);
+  // The process that holds it, 0 where the file does not tell. None: nobody does, or it is not to be seen from here.
+  static std::optional<pid_t> find_holder(const std::string& name,
+                                          const std::string& directory = kRuntimeDirectory);
+
+  // Removes the files that nobody holds, of whatever network namespace.
+  static void sweep(const std::string& directory = kRuntimeDirectory);
+
+  static constexpr char kSuffix[] = ".lock";  // of every name
+
+  ~InstanceLock();
+  InstanceLock(InstanceLock&& other) noexcept = default;
+  InstanceLock& operator=(InstanceLock&& other) = delete;
 
  private:
-  explicit InstanceLock(FileDescriptor socket) : socket_(std::move(socket)) {}
+  InstanceLock(std::string name, FileDescriptor directory, FileDescriptor file)
+      : name_(std::move(name)), directory_(std::move(directory)), file_(std::move(file)) {}
 
-  FileDescriptor socket_;
+  std::string name_;
+  FileDescriptor directory_;
+  FileDescriptor file_;
 };
 
 }  // namespace headgate

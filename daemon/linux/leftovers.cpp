@@ -5,20 +5,13 @@
 
 #include "linux/bpf_attachment.hpp"
 #include "linux/divert_device.hpp"
-#include "linux/instance_lock.hpp"
+#include "linux/live_mark.hpp"
+#include "linux/shape_lock.hpp"
 #include "linux/wire.hpp"
 
 namespace headgate {
 
 namespace {
-
-const char* name_of(Direction direction) {
-  return direction == Direction::egress ? "egress" : "ingress";
-}
-
-TrafficHook hook_of(Direction direction) {
-  return direction == Direction::egress ? TrafficHook::egress : TrafficHook::ingress;
-}
 
 void remove_filters(Netlink& netlink, const Link& interface, Direction direction,
                     std::vector<std::string>& done) {
@@ -43,17 +36,13 @@ void remove_device(Netlink& netlink, const Link& link, std::vector<std::string>&
 }
 
 bool in_use(const Link& link) {
-  return InstanceLock::find_holder(DivertDevice::lock_name(link)).has_value();
+  return LiveMark::find_owner(link.index, LiveMark::Meaning::uses_device).has_value();
 }
 
 }  // namespace
 
 std::string filter_name(Direction direction) {
   return std::string("headgate-") + name_of(direction);
-}
-
-std::string shape_lock_name(Direction direction, int interface_index) {
-  return std::string("headgate/") + name_of(direction) + "/" + std::to_string(interface_index);
 }
 
 std::vector<std::string> remove_leftovers(Netlink& netlink, Wires wires) {
@@ -85,9 +74,9 @@ std::vector<std::string> remove_leftovers(Netlink& netlink, const Link& interfac
 void require_no_live_daemon(Netlink& netlink) {
   for (const Link& link : netlink.links()) {
     for (const Direction direction : {Direction::egress, Direction::ingress})
-      if (const auto holder = InstanceLock::find_holder(shape_lock_name(direction, link.index)))
-        throw std::runtime_error(link.name + " " + name_of(direction) + " is being shaped by " +
-                                 holder->to_string() + ": nothing was removed; stop it first");
+      if (const auto holder = ShapeLock::find_holder(link.index, direction))
+        throw std::runtime_error(link.name + " " + name_of(direction) + " is being shaped by " + *holder +
+                                 ": nothing was removed; stop it first");
     if (DivertDevice::is_one(link) && in_use(link))
       throw std::runtime_error(link.name + " (" + link.alias +
                                ") is in use by a live daemon: nothing was removed");

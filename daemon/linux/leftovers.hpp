@@ -11,7 +11,6 @@
 namespace headgate {
 
 std::string filter_name(Direction direction);  // of the divert program on an interface
-std::string shape_lock_name(Direction direction, int interface_index);  // held by the process that shapes it
 
 enum class Wires { remove, keep };
 

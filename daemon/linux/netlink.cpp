@@ -20,6 +20,7 @@ namespace headgate {
 namespace {
 
 constexpr int kDumpTries = 10;
+constexpr std::size_t kLongestName = IFNAMSIZ - 1;  // alternative names may be longer
 
 [[noreturn]] void fail(const std::string& attempt, int error, const std::string& explanation) {
   throw std::system_error(error, std::system_category(),
@@ -66,16 +67,44 @@ std::optional<Filter> parse_filter(nlmsghdr* header) {
                 .protocol = ntohs(static_cast<std::uint16_t>(TC_H_MIN(message.tcm_info))),
                 .handle = message.tcm_handle};
   if (attributes[TCA_KIND] != nullptr) filter.kind = nla_get_string(attributes[TCA_KIND]);
+  if (attributes[TCA_CHAIN] != nullptr) filter.chain = nla_get_u32(attributes[TCA_CHAIN]);
   if (filter.kind == "bpf" && attributes[TCA_OPTIONS] != nullptr) {
     std::array<nlattr*, TCA_BPF_MAX + 1> options{};
-    if (nla_parse_nested(options.data(), TCA_BPF_MAX, attributes[TCA_OPTIONS], nullptr) == 0 &&
-        options[TCA_BPF_NAME] != nullptr)
-      filter.name = nla_get_string(options[TCA_BPF_NAME]);
+    if (nla_parse_nested(options.data(), TCA_BPF_MAX, attributes[TCA_OPTIONS], nullptr) == 0) {
+      if (options[TCA_BPF_NAME] != nullptr) filter.name = nla_get_string(options[TCA_BPF_NAME]);
+      if (options[TCA_BPF_ID] != nullptr) filter.program = nla_get_u32(options[TCA_BPF_ID]);
+    }
   }
   return filter;
 }
 
+void parse_alternative_names(nlattr* list, Link& link) {
+  nlattr* property = nullptr;
+  int rest = 0;
+  nla_for_each_nested(property, list, rest) {
+    if (nla_type(property) == IFLA_ALT_IFNAME) link.alternative_names.emplace_back(nla_get_string(property));
+  }
+}
+
+void parse_xdp(nlattr* nested, Link& link) {
+  std::array<nlattr*, IFLA_XDP_MAX + 1> xdp{};
+  if (nla_parse_nested(xdp.data(), IFLA_XDP_MAX, nested, nullptr) < 0) return;
+  link.has_xdp = xdp[IFLA_XDP_ATTACHED] != nullptr && nla_get_u8(xdp[IFLA_XDP_ATTACHED]) != XDP_ATTACHED_NONE;
+  if (xdp[IFLA_XDP_PROG_ID] != nullptr) link.xdp_program = nla_get_u32(xdp[IFLA_XDP_PROG_ID]);
+}
+
 }  // namespace
+
+bool Link::is_called(const std::string& some_name) const {
+  return name == some_name ||
+         std::find(alternative_names.begin(), alternative_names.end(), some_name) != alternative_names.end();
+}
+
+std::string Link::all_names() const {
+  std::string names = name;
+  for (const std::string& alternative : alternative_names) names += ", " + alternative;
+  return names;
+}
 
 std::optional<Link> parse_link(nlmsghdr* header) {
   std::array<nlattr*, IFLA_MAX + 1> attributes{};
@@ -100,6 +129,8 @@ std::optional<Link> parse_link(nlmsghdr* header) {
         info[IFLA_INFO_KIND] != nullptr)
       link.kind = nla_get_string(info[IFLA_INFO_KIND]);
   }
+  if (attributes[IFLA_PROP_LIST] != nullptr) parse_alternative_names(attributes[IFLA_PROP_LIST], link);
+  if (attributes[IFLA_XDP] != nullptr) parse_xdp(attributes[IFLA_XDP], link);
   if (attributes[IFLA_STATS64] != nullptr) {
     rtnl_link_stats64 statistics{};  // copied, for the attribute is aligned to 4 bytes only
     nla_memcpy(&statistics, attributes[IFLA_STATS64], sizeof statistics);
@@ -195,7 +226,7 @@ int Netlink::dump(const std::string& attempt, NetlinkMessage& message, const std
 std::optional<Link> Netlink::query_link(NetlinkMessage& message, const std::string& attempt) {
   std::optional<Link> link;
   const Outcome outcome = exchange(message, [&link](nlmsghdr* header) { link = parse_link(header); });
-  // ERANGE: longer than any interface's name
+  // ERANGE: longer than any alternative name
   if (outcome.error == ENODEV || outcome.error == ERANGE || outcome.error == EINVAL) return std::nullopt;
   if (outcome.error != 0) fail(attempt, outcome.error, outcome.explanation);
   return link;
@@ -203,7 +234,7 @@ std::optional<Link> Netlink::query_link(NetlinkMessage& message, const std::stri
 
 std::optional<Link> Netlink::find_link(const std::string& name) {
   NetlinkMessage message(RTM_GETLINK, NLM_F_REQUEST | NLM_F_ACK, link_header(0));
-  message.put(IFLA_IFNAME, name);
+  message.put(name.size() > kLongestName ? IFLA_ALT_IFNAME : IFLA_IFNAME, name);
   return query_link(message, "look up interface " + name);
 }
 

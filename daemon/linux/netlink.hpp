@@ -21,6 +21,7 @@ class NetlinkMessage;
 struct Link {
   int index = 0;
   std::string name;
+  std::vector<std::string> alternative_names;  // as by `ip link property add`
   std::string alias;
   std::string kind;            // "veth", "tun", ... ; empty for plain devices
   std::uint32_t group = 0;     // as in ip-link(8)
@@ -30,6 +31,11 @@ struct Link {
   std::array<std::uint8_t, 6> address{};
   std::uint64_t transmitted = 0;       // packets
   std::uint64_t transmit_dropped = 0;  // packets
+  bool has_xdp = false;                // an XDP program is attached
+  std::uint32_t xdp_program = 0;       // its id, where it is attached in one mode alone
+
+  bool is_called(const std::string& some_name) const;  // by its name or an alternative one
+  std::string all_names() const;                       // "eth0, wan0"
 };
 
 // A filter on a clsact qdisc. Ours are direct-action cls_bpf filters for all protocols; other kinds are
@@ -39,8 +45,10 @@ struct Filter {
   std::uint16_t priority = 0;  // lower runs first
   std::uint16_t protocol = 0;  // host byte order; ETH_P_ALL: every packet
   std::uint32_t handle = 0;
-  std::string kind;  // "bpf"
-  std::string name;  // of a bpf filter: shown by tc, and how clean-up knows ours
+  std::string kind;           // "bpf"
+  std::string name;           // of a bpf filter: shown by tc, and how clean-up knows ours
+  std::uint32_t program = 0;  // id of a bpf filter's program
+  std::uint32_t chain = 0;    // only those of chain 0 run by themselves
 };
 
 class Netlink {
@@ -50,7 +58,7 @@ class Netlink {
   Netlink(const Netlink&) = delete;
   Netlink& operator=(const Netlink&) = delete;
 
-  std::optional<Link> find_link(const std::string& name);
+  std::optional<Link> find_link(const std::string& name);  // or alternative name
   std::optional<Link> find_link(int index);
   std::vector<Link> links();
 

@@ -12,9 +12,9 @@
 #include "linux/capabilities.hpp"
 #include "linux/divert_device.hpp"
 #include "linux/divert_program.hpp"
-#include "linux/instance_lock.hpp"
 #include "linux/leftovers.hpp"
 #include "linux/netlink.hpp"
+#include "linux/shape_lock.hpp"
 #include "linux/wire.hpp"
 
 namespace headgate {
@@ -47,25 +47,29 @@ std::string link_type_text(const Link& link) {
 Link find_interface(Netlink& netlink, const std::string& name) {
   const auto link = netlink.find_link(name);
   if (!link) throw std::runtime_error("no interface " + name + ": " + list_of_candidates(netlink));
+  const std::string called = name == link->name ? name : name + " (" + link->name + ")";
   if ((link->flags & IFF_LOOPBACK) != 0)
-    throw std::runtime_error(name + " is the loopback interface; " + list_of_candidates(netlink));
+    throw std::runtime_error(called + " is the loopback interface; " + list_of_candidates(netlink));
   if (DivertDevice::is_one(*link))
-    throw std::runtime_error(name + " is a divert device of headgate itself (" + link->alias + "); " +
+    throw std::runtime_error(called + " is a divert device of headgate itself (" + link->alias + "); " +
                              list_of_candidates(netlink));
   if (link->hardware_type != ARPHRD_ETHER)
-    throw std::runtime_error(name + " has no Ethernet header (" + link_type_text(*link) +
+    throw std::runtime_error(called + " has no Ethernet header (" + link_type_text(*link) +
                              "), and packets diverted from it would be lost; " + list_of_candidates(netlink));
   return *link;
 }
 
-std::optional<Link> find_forward_to(Netlink& netlink, const DivertOptions& options) {
+std::optional<Link> find_forward_to(Netlink& netlink, const Link& interface, const DivertOptions& options) {
   if (options.forward_to.empty()) return std::nullopt;
   if (options.direction != Direction::ingress)
     throw std::runtime_error(options.interface + " to " + options.forward_to +
                              ": only what arrives can be forwarded (direction ingress)");
-  if (options.forward_to == options.interface)
-    throw std::runtime_error(options.interface + " cannot be forwarded to itself");
-  return find_interface(netlink, options.forward_to);
+  const Link forward_to = find_interface(netlink, options.forward_to);
+  if (forward_to.index == interface.index)
+    throw std::runtime_error(
+        options.interface + " cannot be forwarded to itself" +
+        (options.forward_to == options.interface ? "" : ", also called " + options.forward_to));
+  return forward_to;
 }
 
 // Room for what a VLAN device on the interface sends: a frame of its MTU behind two tags, also where a packet socket
@@ -83,16 +87,21 @@ DivertProgramOptions program_options(const DivertOptions& options, const Link& i
           .wire_device = forward_to ? forward_to->index : 0};
 }
 
-TrafficHook hook_of(Direction direction) {
-  return direction == Direction::egress ? TrafficHook::egress : TrafficHook::ingress;
+// What stands ahead of a program, and what follows from that; notes in `missing` that the program is gone.
+std::string judge(const BpfAttachment& attachment, const std::string& hook, const std::string& consequence,
+                  std::string& missing) {
+  const BpfAttachment::Place place = attachment.place();
+  if (!place.is_there) missing = "its program on " + hook + " was detached or replaced";
+  if (!place.is_there || place.ahead.empty()) return {};
+  return place.ahead + " runs ahead of headgate's on " + hook + ": " + consequence;
 }
 
-InstanceLock acquire_shape_lock(const Link& interface, Direction direction) {
-  const std::string name = shape_lock_name(direction, interface.index);
-  if (auto lock = InstanceLock::acquire(name)) return std::move(*lock);
-  const auto holder = InstanceLock::find_holder(name).value_or(InstanceLock::Holder{});
-  throw std::runtime_error(interface.name + (direction == Direction::egress ? " egress" : " ingress") +
-                           " is already shaped by " + holder.to_string());
+// XDP runs before all else that sees what arrives.
+std::string xdp_obstruction(Netlink& netlink, const Link& end) {
+  const auto link = netlink.find_link(end.index);
+  if (!link || !link->has_xdp) return {};
+  return "an XDP program" + (link->xdp_program == 0 ? "" : " (" + program_text(link->xdp_program) + ")") +
+         " runs ahead of headgate's on " + link->name + ": packets would be lost there";
 }
 
 DivertMethod choose_method(DivertMethod wanted, int program) {
@@ -113,8 +122,8 @@ struct TrafficDivert::State {
   explicit State(const DivertOptions& options)
       : direction(options.direction),
         interface(find_interface(netlink, options.interface)),
-        forward_to(find_forward_to(netlink, options)),
-        lock(acquire_shape_lock(interface, direction)),
+        forward_to(find_forward_to(netlink, interface, options)),
+        lock(interface, direction),
         leftovers(remove_leftovers(netlink, interface, direction, forward_to ? Wires::keep : Wires::remove)),
         device(netlink, DivertDevice::alias(interface.name, direction), divert_mtu(interface),
                options.whole_super_packets ? DivertDevice::Offload::virtio : DivertDevice::Offload::none),
@@ -132,7 +141,7 @@ struct TrafficDivert::State {
   Direction direction;
   Link interface;
   std::optional<Link> forward_to;
-  InstanceLock lock;
+  ShapeLock lock;
   std::vector<std::string> leftovers;
   DivertDevice device;
   DivertProgram program;
@@ -177,8 +186,24 @@ bool TrafficDivert::attached() const {
   return state_->divert.has_value();
 }
 bool TrafficDivert::in_place() const {
-  return state_->divert && state_->divert->in_place() && state_->drop.in_place() &&
-         state_->give_back.in_place() && (!state_->wire || state_->wire->in_place());
+  return attached() && hooks().missing.empty();
+}
+TrafficDivert::Hooks TrafficDivert::hooks() const {
+  State& state = *state_;
+  Hooks hooks;
+  if (state.wire && !state.wire->in_place()) hooks.missing = "its wire was taken away";
+  if (state.divert) {
+    const std::string hook = state.interface.name + " " + name_of(state.direction);
+    hooks.bypass = judge(*state.divert, hook, "what it passes by is not shaped", hooks.missing);
+  }
+  for (const auto& [attachment, end] :
+       {std::pair(&state.drop, &state.device.peer()), std::pair(&state.give_back, &state.device.device())}) {
+    std::string obstruction =
+        judge(*attachment, end->name + " ingress", "packets would be lost there", hooks.missing);
+    if (obstruction.empty()) obstruction = xdp_obstruction(state.netlink, *end);
+    if (hooks.obstruction.empty()) hooks.obstruction = std::move(obstruction);
+  }
+  return hooks;
 }
 void TrafficDivert::keep_wire() {
   if (state_->wire) state_->wire->keep(true);
@@ -240,6 +265,7 @@ std::vector<std::string> TrafficDivert::sweep(bool keep_wires) {
   require_capabilities({Capability::net_admin});
   Netlink netlink;
   require_no_live_daemon(netlink);
+  InstanceLock::sweep();
   return remove_leftovers(netlink, keep_wires ? Wires::keep : Wires::remove);
 }
 

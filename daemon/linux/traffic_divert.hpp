@@ -50,7 +50,16 @@ class TrafficDivert : public DeadManSwitch {
   void attach();  // throws when a divert device is down or gone: what is redirected there vanishes
   void detach();  // never fails: whatever the kernel says, the program lets every packet go on from here on
   bool attached() const;
-  bool in_place() const;  // attached, and nobody has taken what was attached away, nor the wire
+
+  // What has become of our programs on their hooks, and of the wire: asked of the kernel, each a sentence or empty.
+  struct Hooks {
+    std::string missing;  // one of ours is gone: to be attached anew
+    std::string
+        obstruction;     // others run ahead on a divert device, where packets would be lost: to be detached
+    std::string bypass;  // others run ahead on the interface: what they let pass is not shaped
+  };
+  Hooks hooks() const;
+  bool in_place() const;  // attached, and nothing of ours is missing
   void keep_wire();       // destruction leaves it, for somebody will attach again
 
   DivertMethod method() const;  // tcx or clsact, never automatic

@@ -52,7 +52,7 @@ void choose_last_place(Filter& filter, const std::vector<Filter>& others) {
 }  // namespace
 
 Wire::Wire(Netlink& netlink, const Link& from, const Link& to, int program)
-    : netlink_(netlink), from_(from.index), to_(to.index) {
+    : netlink_(netlink), from_(from.index), to_(to.index), program_id_(program_id(program)) {
   const bool made_clsact = netlink_.ensure_clsact(from_);
   const std::vector<Filter> others = filters_at(netlink_, from_);
   std::vector<Filter> older;
@@ -92,7 +92,7 @@ bool Wire::in_place() const {
   if (!from || (from->flags & IFF_PROMISC) == 0 || !netlink_.find_link(to_)) return false;
   const std::vector<Filter> present = filters_at(netlink_, from_);
   return std::any_of(present.begin(), present.end(), [this](const Filter& one) {
-    return one.name == filter_.name && one.handle == filter_.handle && one.priority == filter_.priority;
+    return one.handle == filter_.handle && one.priority == filter_.priority && one.program == program_id_;
   });
 }
 

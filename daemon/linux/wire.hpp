@@ -34,6 +34,7 @@ class Wire {
   Netlink& netlink_;
   const int from_;
   const int to_;
+  const std::uint32_t program_id_;
   Filter filter_;
   bool clsact_is_ours_ = false;
   bool kept_ = false;

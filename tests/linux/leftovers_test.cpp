@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 
 #include <string>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "linux/child_process.hpp"
 #include "linux/divert_fixture.hpp"
 #include "linux/netlink.hpp"
+#include "linux/system_call.hpp"
 
 namespace headgate::test {
 namespace {
@@ -71,6 +74,38 @@ TEST_P(LeftoversTest, AnInterfaceIsShapedByOneProcessOnly) {
   EXPECT_EQ(message_of([this] { TrafficDivert second(options()); }),
             "eth0 egress is already shaped by process " + std::to_string(daemon.process()));
   EXPECT_THAT(names_of_links(), testing::UnorderedElementsAre("lo", "eth0", "hg0", "hg0p"));
+}
+
+// As in another container, which shares the network and nothing else.
+std::string with_a_run_of_its_own(const std::function<void()>& work) {
+  return result_in_child([&] {
+    check_system_call("unshare", unshare(CLONE_NEWNS));
+    check_system_call("make mounts private", mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr));
+    check_system_call("mount a tmpfs", mount("tmpfs", "/run", "tmpfs", 0, nullptr));
+    return message_of(work);
+  });
+}
+
+TEST_P(LeftoversTest, AnInterfaceIsShapedByOneProcessOnlyThoughTheyShareNoDirectory) {
+  RETURN_UNLESS_APPLICABLE();
+  ChildProcess daemon(divert_and_hold(options()));
+  const std::string process = "process " + std::to_string(daemon.process());
+  EXPECT_EQ(with_a_run_of_its_own([this] { TrafficDivert second(options()); }),
+            "eth0 egress is already shaped by " + process);
+  EXPECT_EQ(with_a_run_of_its_own([] { TrafficDivert::sweep(); }),
+            "eth0 egress is being shaped by " + process + ": nothing was removed; stop it first");
+  EXPECT_EQ(with_a_run_of_its_own([this] { TrafficDivert other_direction(ingress_options()); }), "no error");
+  daemon.kill_now();
+  EXPECT_EQ(with_a_run_of_its_own([this] { TrafficDivert second(options()); }), "no error");
+}
+
+TEST_P(LeftoversTest, APairIsInUseWhateverItIsCalledByNow) {
+  RETURN_UNLESS_APPLICABLE();
+  ChildProcess daemon(divert_and_hold(options()));
+  lab().run("ip link del eth0 && ip link set hg0 name hg7 && ip link set hg0p name hg8");
+  EXPECT_THAT(message_of([] { TrafficDivert::sweep(); }), HasSubstr("is in use by a live daemon"));
+  daemon.kill_now();
+  EXPECT_THAT(TrafficDivert::sweep(), testing::SizeIs(1));
 }
 
 TEST_P(LeftoversTest, SweepRefusesBesideALiveDaemon) {

@@ -47,6 +47,26 @@ TEST_F(NetlinkTest, FindsLinksByNameAndIndex) {
   EXPECT_EQ(netlink().links().size(), 2u);
 }
 
+TEST_F(NetlinkTest, FindsALinkByItsAlternativeNames) {
+  const std::string longest(127, 'x');
+  for (const std::string& name : {std::string("wan0"), std::string("sixteen-letters-"), longest}) {
+    EXPECT_FALSE(netlink().find_link(name)) << name;
+    lab().run("ip link property add dev eth0 altname " + name);
+    const auto link = netlink().find_link(name);
+    ASSERT_TRUE(link) << name;
+    EXPECT_EQ(link->index, interface_index("eth0"));
+    EXPECT_EQ(link->name, "eth0");
+    EXPECT_TRUE(link->is_called(name));
+  }
+  const auto link = netlink().find_link("eth0");
+  EXPECT_THAT(link->alternative_names, testing::ElementsAre("wan0", "sixteen-letters-", longest));
+  EXPECT_TRUE(link->is_called("eth0"));
+  EXPECT_FALSE(link->is_called("wan"));
+  EXPECT_FALSE(link->is_called(""));
+  EXPECT_FALSE(netlink().find_link(std::string(128, 'x')));
+  EXPECT_EQ(netlink().find_link("lo")->all_names(), "lo");
+}
+
 TEST_F(NetlinkTest, ListsMoreLinksThanOneMessageHolds) {
   for (int i = 0; i < 40; ++i)
     netlink().add_veth_pair("a" + std::to_string(i), "b" + std::to_string(i), std::string(200, 'x'), 0, 1500);
@@ -160,6 +180,10 @@ TEST_F(NetlinkTest, TheMonitorTellsOfChangesAndDeletions) {
   events.read(monitor);
   EXPECT_EQ(events.changed.back().name, "hg7");
   EXPECT_THAT(events.deleted, IsEmpty());
+
+  lab().run("ip link set hg7 up && ip link property add dev hg7 altname wan0");
+  events.read(monitor);
+  EXPECT_TRUE(events.changed.back().is_called("wan0"));
 
   netlink().delete_link(index);
   events.read(monitor);

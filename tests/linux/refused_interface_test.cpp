@@ -42,6 +42,34 @@ TEST_F(RefusedInterfaceTest, OurOwnDevices) {
                   "interfaces here are eth0");
 }
 
+TEST_F(RefusedInterfaceTest, TheSameByAnAlternativeName) {
+  const TrafficDivert divert(options_for(DivertMethod::automatic));
+  lab().run("ip link property add dev lo altname loop0 && ip link property add dev hg0p altname own0");
+  EXPECT_EQ(refusal("loop0"), "loop0 (lo) is the loopback interface; the Ethernet interfaces here are eth0");
+  EXPECT_EQ(
+      refusal("own0"),
+      "own0 (hg0p) is a divert device of headgate itself (headgate egress of eth0); the Ethernet interfaces "
+      "here are eth0");
+}
+
+TEST_F(RefusedInterfaceTest, AnInterfaceThatIsShapedAlreadyByAnotherOfItsNames) {
+  const TrafficDivert divert(options_for(DivertMethod::automatic));
+  lab().run("ip link property add dev eth0 altname wan0");
+  EXPECT_EQ(
+      refusal("wan0"),
+      "eth0 egress is already shaped by another [[shape]], that may call it by another of its names (eth0, "
+      "wan0): expected its classes in one [[shape]]");
+}
+
+TEST_F(RefusedInterfaceTest, AWireToItselfByAnotherOfItsNames) {
+  lab().run("ip link property add dev eth0 altname wan0");
+  DivertOptions itself = options_for(DivertMethod::automatic);
+  itself.direction = Direction::ingress;
+  itself.forward_to = "wan0";
+  EXPECT_EQ(message_of([&] { TrafficDivert divert(itself); }),
+            "eth0 cannot be forwarded to itself, also called wan0");
+}
+
 TEST_F(RefusedInterfaceTest, AMarkThatDoesNotTellOurPacketsFromOthers) {
   DivertOptions unmarked = options_for(DivertMethod::automatic);
   unmarked.mark = 0;
