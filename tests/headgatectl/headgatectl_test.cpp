@@ -396,6 +396,35 @@ TEST_F(HeadgatectlTest, PrintsHelp) {
               AllOf(StartsWith("headgatectl shows"), HasSubstr("Examples:"), HasSubstr("flows [CLASS]")));
 }
 
+TEST_F(HeadgatectlTest, PrintsTheHelpOfACommandWithItsOwnOptionsAndExamples) {
+  const Outcome outcome = run({"help", "capture"});
+  EXPECT_EQ(outcome.exit_code, kExitOk);
+  EXPECT_THAT(
+      outcome.output,
+      AllOf(StartsWith("Usage: headgatectl [--control PATH] [-j] capture CLASS -w FILE [--received] [--sent] "
+                       "[--dropped] [-c N]\n"),
+            HasSubstr("  -w, --write FILE "), testing::Not(HasSubstr("--watch")),
+            HasSubstr("\nExamples:\n  headgatectl capture clients --dropped -w - | tcpdump -nr -\n")));
+  EXPECT_EQ(run({"capture", "--help"}).output, outcome.output);
+}
+
+TEST_F(HeadgatectlTest, PrintsHelpOfEachCommandThatTheGeneralHelpLists) {
+  for (const char* command : {"show", "flows", "capture", "reload", "check", "version", "help"}) {
+    const Outcome outcome = run({"help", command});
+    EXPECT_EQ(outcome.exit_code, kExitOk);
+    EXPECT_THAT(outcome.output,
+                AllOf(HasSubstr(std::string("[-j] ") + command), HasSubstr("\nExamples:\n  headgatectl")));
+  }
+  EXPECT_EQ(run({"help"}).output, run({"--help"}).output);
+}
+
+TEST_F(HeadgatectlTest, NamesTheNearestCommandWhenThereIsNoHelpOfThatName) {
+  const Outcome outcome = run({"help", "captrue"});
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_EQ(outcome.errors,
+            "headgatectl: unknown command \"captrue\", did you mean \"capture\"?\nTry: headgatectl --help\n");
+}
+
 TEST_F(HeadgatectlTest, CapturesToAFileThatTcpdumpReads) {
   ServedSocket server(path, capture_handler([](PacketTap& tap) {
                         put(tap, PacketEvent::received, 1053);

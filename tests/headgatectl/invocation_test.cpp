@@ -79,6 +79,35 @@ TEST(Invocation, ReadsWhatToCaptureAndWhereTo) {
   }
 }
 
+TEST(Invocation, TakesTheFileOfACaptureForNoCommand) {
+  for (const std::string file : {"show", "flows", "check", "7"}) {
+    const Invocation invocation = parse({"-w", file, "capture", "dns"});
+    EXPECT_EQ(invocation.command->name, "capture");
+    EXPECT_EQ(invocation.file, file);
+  }
+}
+
+TEST(Invocation, GivesTheWordBackThatIsNoInterval) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"-w", "flows", "show"}, {"flows", "-w", "show"}, {"flows", "show", "-w"}}) {
+    const Invocation invocation = parse(arguments);
+    EXPECT_EQ(invocation.command->name, "flows");
+    EXPECT_EQ(invocation.argument, "show");
+    EXPECT_EQ(invocation.watch, std::chrono::seconds(1));
+  }
+}
+
+TEST(Invocation, WantsHelpOfTheCommandThatIsGiven) {
+  for (const Subcommand& command : subcommands()) {
+    const Invocation invocation = parse({std::string(command.name), "--help"});
+    EXPECT_TRUE(invocation.help);
+    EXPECT_EQ(invocation.command, &command);
+  }
+  EXPECT_EQ(parse({"-w", "-", "-h", "capture"}).command->name, "capture");
+  EXPECT_EQ(parse({"--help"}).command, nullptr);
+  EXPECT_EQ(parse({"halt", "--help"}).command, nullptr);
+}
+
 TEST(Invocation, WantsHelpOrVersionWhateverElseThereIs) {
   EXPECT_TRUE(parse({"flows", "--help"}).help);
   EXPECT_TRUE(parse({"-h"}).help);
@@ -108,7 +137,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{
             "UnknownCommand",
             {"halt"},
-            R"(unknown command "halt", expected "show", "flows", "capture", "reload", "check" or "version")"},
+            R"(unknown command "halt", expected "show", "flows", "capture", "reload", "check", "version" or "help")"},
+        Refusal{"MistypedCommandBesideAnOption",
+                {"-w", "2", "flwos", "dns"},
+                R"(unknown command "flwos", did you mean "flows"?)"},
         Refusal{"MistypedOption", {"--jsno"}, R"(unknown option "--jsno", did you mean "--json"?)"},
         Refusal{"AbbreviatedOption",
                 {"--contro", "/tmp/s"},
@@ -131,6 +163,16 @@ INSTANTIATE_TEST_SUITE_P(
             "WatchTooFast", {"-w", "0.05"}, R"(--watch "0.05" is not a number of seconds from 0.1 to 86400)"},
         Refusal{
             "WatchNegative", {"--watch=-1"}, R"(--watch "-1" is not a number of seconds from 0.1 to 86400)"},
+        Refusal{"WatchNoNumber",
+                {"show", "--watch=soon"},
+                R"(--watch "soon" is not a number of seconds from 0.1 to 86400)"},
+        Refusal{"WatchAndCapture",
+                {"capture", "dns", "-w", "x", "--watch", "2"},
+                R"(--watch does not go with "capture")"},
+        Refusal{"WriteAndShow", {"show", "--write", "x"}, R"(--write does not go with "show")"},
+        Refusal{"WriteTwice",
+                {"capture", "dns", "-w", "x", "--write", "y"},
+                R"(option "--write" is given twice)"},
         Refusal{"WatchAndReload", {"reload", "--watch"}, R"(--watch does not go with "reload")"},
         Refusal{"CaptureWithoutClass", {"capture", "-w", "x"}, R"("capture" needs a CLASS)"},
         Refusal{

@@ -7,9 +7,10 @@
 #include <thread>
 
 #include "capture_command.hpp"
-#include "config/config_file.hpp"
+#include "check_command.hpp"
 #include "control_client.hpp"
 #include "flows_screen.hpp"
+#include "help_text.hpp"
 #include "json_output.hpp"
 #include "output.hpp"
 #include "show_screen.hpp"
@@ -98,44 +99,6 @@ int reload(const Invocation& invocation) {
   return kExitOk;
 }
 
-Json place_json(const ConfigError& error) {
-  auto known = [](std::size_t place) { return place != 0 ? Json(place) : Json(); };
-  return {{"file", error.file},
-          {"line", known(error.line)},
-          {"column", known(error.column)},
-          {"message", error.message}};
-}
-
-std::string counted(std::size_t count, const std::string& one, const std::string& several) {
-  return std::to_string(count) + " " + (count == 1 ? one : several);
-}
-
-void print_check_result(const ConfigResult& result, const std::string& file) {
-  for (const ConfigWarning& warning : result.warnings) {
-    print_error("headgatectl: warning: " + warning.to_string());
-  }
-  for (const ConfigError& error : result.errors) print_error(error.to_string());
-  if (!result.ok()) return;
-  std::size_t classes = 0;
-  for (const ShapeConfig& shape : result.config.shapes) classes += shape.classes.size();
-  print(visible(file) + " is valid: " + counted(result.config.shapes.size(), "shape", "shapes") + ", " +
-        counted(classes, "class", "classes") + "\n");
-}
-
-int check(const Invocation& invocation) {
-  const ConfigResult result = load_config(invocation.argument, FileUse::once);
-  if (invocation.json) {
-    Json json = {{"schema", kSchema}, {"file", invocation.argument}, {"valid", result.ok()}};
-    json["errors"] = json["warnings"] = Json::array();
-    for (const ConfigError& error : result.errors) json["errors"].push_back(place_json(error));
-    for (const ConfigWarning& warning : result.warnings) json["warnings"].push_back(place_json(warning));
-    print_json(json, invocation);
-  } else {
-    print_check_result(result, invocation.argument);
-  }
-  return result.ok() ? kExitOk : kExitUsage;
-}
-
 int version(const Invocation& invocation) {
   Json json = {{"schema", kSchema}, {"headgatectl", HEADGATE_VERSION}};
   if (!invocation.json) print("headgatectl " HEADGATE_VERSION "\n");
@@ -150,13 +113,72 @@ int version(const Invocation& invocation) {
   return kExitOk;
 }
 
+int help(const Invocation& invocation) {
+  print(invocation.argument.empty() ? general_help(subcommands())
+                                    : help_of(find_subcommand(invocation.argument, subcommands())));
+  return kExitOk;
+}
+
 constexpr Subcommand kSubcommands[] = {
-    {"show", "", false, "bytes watch", show},
-    {"flows", "CLASS", false, "limit watch", flows},
-    {"capture", "CLASS", true, "write received sent dropped count", capture},
-    {"reload", "", false, "", reload},
-    {"check", "FILE", true, "", check},
-    {"version", "", false, "", version},
+    {.name = "show",
+     .options = {"bytes", "watch"},
+     .summary = "each shaped interface with its classes",
+     .details =
+         "Each shaped interface, whether its packets are being diverted, and its classes with what they\n"
+         "received, sent, dropped and have queued.",
+     .examples = {"headgatectl", "headgatectl show --watch",
+                  "headgatectl -j show | jq '.shapes[].classes[] | {name, dropped: .dropped.packets}'"},
+     .run = show},
+    {.name = "flows",
+     .argument = "CLASS",
+     .options = {"limit", "watch"},
+     .summary = "the largest flows, with their rates measured over a second",
+     .details =
+         "The flows of a class, largest first by packets sent, dropped and queued; without CLASS the\n"
+         "largest of all classes, if there are no more than 16. A CLASS is eth0/egress/dns, or dns where\n"
+         "that is unique. It looks twice, a second apart, to tell the rate of each flow now.",
+     .examples = {"headgatectl flows eth0/egress/clients -n 10", "headgatectl flows clients --watch=5"},
+     .run = flows},
+    {.name = "capture",
+     .argument = "CLASS",
+     .argument_required = true,
+     .options = {"write", "received", "sent", "dropped", "count"},
+     .needed_option = "write",
+     .needed = "-w FILE; -w - is standard output",
+     .summary = "write what the class receives, sends and drops as a trace",
+     .details =
+         "What the class receives, sends and drops, as a pcapng trace that tcpdump and Wireshark read,\n"
+         "until interrupted. A CLASS is eth0/egress/dns, or dns where that is unique.",
+     .examples = {"headgatectl capture clients --dropped -w - | tcpdump -nr -",
+                  "headgatectl capture clients -w clients.pcapng -c 1000"},
+     .run = capture},
+    {.name = "reload",
+     .summary = "apply the configuration file again, all or nothing",
+     .details =
+         "Reads the configuration file again and puts it in force, all or nothing. When the file has an\n"
+         "error, or the kernel refuses a part, everything stays as it was and the reasons are printed.",
+     .examples = {"headgatectl reload"},
+     .run = reload},
+    {.name = "check",
+     .argument = "FILE",
+     .argument_required = true,
+     .summary = "validate a configuration file; needs no daemon",
+     .details =
+         "Validates a configuration file and prints everything that is wrong with it, each with file, line\n"
+         "and column. Needs no headgated and no privileges.",
+     .examples = {"headgatectl check /etc/headgate/headgate.toml && headgatectl reload"},
+     .run = check},
+    {.name = "version",
+     .summary = "of headgatectl and of the headgated that runs",
+     .details = "The versions of headgatectl and of the headgated that runs, with its process and uptime.",
+     .examples = {"headgatectl version"},
+     .run = version},
+    {.name = "help",
+     .argument = "COMMAND",
+     .summary = "this, or what a command does, its options and examples",
+     .details = "What the command does, its options and examples; as headgatectl COMMAND --help.",
+     .examples = {"headgatectl help capture"},
+     .run = help},
 };
 
 }  // namespace

@@ -2,99 +2,160 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <charconv>
-#include <cmath>
+#include <set>
+#include <utility>
 
 #include "config/suggestion.hpp"
-#include "headgate/control_message.hpp"
+#include "option.hpp"
 
 namespace headgate {
 namespace {
 
 namespace po = boost::program_options;
 
-po::options_description known_options() {
-  po::options_description options;
-  options.add_options()("help,h", "")("version", "")("json,j", "")("bytes,b", "");
-  options.add_options()("control", po::value<std::string>());
-  options.add_options()("limit,n", po::value<std::string>());
-  options.add_options()("watch,w", po::value<std::string>()->implicit_value(""));
-  options.add_options()("write", po::value<std::string>())("count,c", po::value<std::string>());
-  options.add_options()("received", "")("sent", "")("dropped", "");
-  options.add_options()("word", po::value<std::vector<std::string>>());
-  return options;
-}
-
 std::string in_quotes(std::string_view text) {
   return "\"" + std::string(text) + "\"";
 }
 
+struct GivenOption {
+  const Option* option;
+  std::string value;
+};
+
+// As it was typed, in order.
+struct CommandLine {
+  std::vector<std::string> words;
+  std::vector<GivenOption> options;
+  bool doubtful = false;  // a word might as well be the value of an option
+
+  bool has(std::string_view option) const {
+    return std::any_of(options.begin(), options.end(),
+                       [&](const GivenOption& given) { return given.option->name == option; });
+  }
+};
+
+// A letter of several options is that of the command's own, or else that of the first in the table.
+bool letter_is_free(const Option& option, const Subcommand& command) {
+  if (option.letter == '\0') return false;
+  const auto same_letter = [&](const Option& other) { return other.letter == option.letter; };
+  const auto own = [&](const Option& other) { return same_letter(other) && command.has_own(other.name); };
+  const auto all = options();
+  const auto first = std::find_if(all.begin(), all.end(), own);
+  return &option == &*(first != all.end() ? first : std::find_if(all.begin(), all.end(), same_letter));
+}
+
+po::options_description describe(const Subcommand& command) {
+  po::options_description description;
+  for (const Option& option : options()) {
+    std::string name(option.name);
+    if (letter_is_free(option, command)) name += std::string(",") + option.letter;
+    auto* value = po::value<std::string>();
+    if (option.takes == Takes::nothing) value->zero_tokens();
+    if (option.takes == Takes::value_or_nothing || option.takes == Takes::number_or_nothing)
+      value->implicit_value("");
+    description.add_options()(name.c_str(), value);
+  }
+  return description;
+}
+
 std::string fault_of(const po::error_with_option_name& error) {
-  if (dynamic_cast<const po::multiple_occurrences*>(&error)) return " is given twice";
   const auto* syntax = dynamic_cast<const po::invalid_command_line_syntax*>(&error);
   if (!syntax) return std::string(": ") + error.what();
   if (syntax->kind() == po::invalid_syntax::extra_parameter) return " takes no value";
-  const bool number = error.get_option_name() == "--limit" || error.get_option_name() == "--count";
-  if (error.get_option_name() == "--write") return " needs a FILE";
-  return " needs " + std::string(number ? "an N" : "a PATH");
+  const std::string_view value = option_named(error.get_option_name().substr(2)).value;
+  return std::string(" needs ") + (value == "N" ? "an " : "a ") + std::string(value);
 }
 
-po::variables_map read(const std::vector<std::string>& arguments) {
+[[noreturn]] void refuse_unknown_option(const std::string& typed) {
+  std::vector<std::string> names;
+  for (const Option& option : options()) names.push_back("--" + std::string(option.name));
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  throw UsageError("unknown option " + in_quotes(typed) + ", " + suggest(typed, views));
+}
+
+std::vector<po::option> split(const std::vector<std::string>& arguments, const Subcommand& command) {
   constexpr int kStyle = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-  const po::options_description options = known_options();
-  po::positional_options_description words;
-  words.add("word", -1);
-  po::variables_map values;
+  const po::options_description description = describe(command);
   try {
-    po::store(po::command_line_parser(arguments).options(options).positional(words).style(kStyle).run(),
-              values);
+    return po::command_line_parser(arguments).options(description).style(kStyle).run().options;
   } catch (const po::unknown_option& error) {
-    constexpr std::string_view kOptions[] = {"--json",  "--bytes",    "--limit",   "--watch",
-                                             "--write", "--received", "--sent",    "--dropped",
-                                             "--count", "--control",  "--version", "--help"};
-    throw UsageError("unknown option " + in_quotes(error.get_option_name()) + ", " +
-                     suggest(error.get_option_name(), kOptions));
+    refuse_unknown_option(error.get_option_name());
   } catch (const po::error_with_option_name& error) {
     throw UsageError("option " + in_quotes(error.get_option_name()) + fault_of(error));
   } catch (const po::error& error) {
     throw UsageError(error.what());
   }
-  return values;
 }
 
-std::optional<double> number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+bool begins_like_a_number(const std::string& text) {
+  return text.find_first_of("0123456789.+-") == 0;
 }
 
-std::size_t read_limit(const std::string& text) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (whole && value >= 1 && value <= kMaxFlowLimit) return value;
-  throw UsageError("--limit " + in_quotes(text) + " is not a whole number from 1 to " +
-                   std::to_string(kMaxFlowLimit));
-}
-
-Duration read_interval(const std::string& text) {
-  if (text.empty()) return std::chrono::seconds(1);
-  const std::optional<double> seconds = number(text);
-  if (seconds && *seconds >= 0.1 && *seconds <= 86'400) {
-    return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*seconds));
+// As it reads when the command is this one.
+CommandLine read(const std::vector<std::string>& arguments, const Subcommand& command) {
+  CommandLine line;
+  for (const po::option& part : split(arguments, command)) {
+    if (part.string_key.empty()) {
+      line.words.insert(line.words.end(), part.value.begin(), part.value.end());
+      continue;
+    }
+    const Option& option = option_named(part.string_key);
+    std::string value = part.value.empty() ? "" : part.value.front();
+    const bool stands_apart = part.original_tokens.size() > 1;
+    if (option.takes == Takes::number_or_nothing && stands_apart && !begins_like_a_number(value)) {
+      line.words.push_back(std::exchange(value, ""));
+      line.doubtful = true;
+    }
+    line.options.push_back({&option, value});
   }
-  throw UsageError("--watch " + in_quotes(text) + " is not a number of seconds from 0.1 to 86400");
+  return line;
 }
 
-std::uint64_t read_count(const std::string& text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value >= 1) return value;
-  throw UsageError("--count " + in_quotes(text) + " is not a whole number from 1 on");
+void refuse_foreign_options(const CommandLine& line, const Subcommand& command) {
+  std::set<const Option*> seen;
+  for (const GivenOption& given : line.options) {
+    const std::string name = "--" + std::string(given.option->name);
+    if (!given.option->general && !command.has_own(given.option->name))
+      throw UsageError(name + " does not go with " + in_quotes(command.name));
+    const bool first = seen.insert(given.option).second;
+    const bool value_left_out = given.option->takes != Takes::nothing && given.value.empty();
+    if (!first && !value_left_out) throw UsageError("option " + in_quotes(name) + " is given twice");
+  }
 }
 
-const Subcommand& find_subcommand(const std::string& name, std::span<const Subcommand> subcommands) {
+std::string read_argument(const std::vector<std::string>& words, const Subcommand& command) {
+  const std::size_t most = command.argument.empty() ? 1 : 2;
+  if (words.size() > most)
+    throw UsageError("too many words for " + in_quotes(command.name) + ": " + in_quotes(words[most]));
+  const std::string argument = words.size() == 2 ? words[1] : "";
+  if (command.argument_required && argument.empty())
+    throw UsageError(in_quotes(command.name) + " needs a " + std::string(command.argument));
+  return argument;
+}
+
+Invocation invocation_of(const CommandLine& line, const Subcommand* command) {
+  Invocation invocation{.command = command};
+  invocation.help = line.has("help");
+  invocation.version = line.has("version");
+  if (invocation.help || invocation.version) return invocation;
+  refuse_foreign_options(line, *command);
+  invocation.argument = read_argument(line.words, *command);
+  bool complete = command->needed_option.empty();
+  for (const GivenOption& given : line.options) {
+    given.option->read(given.value, invocation);
+    complete |= given.option->name == command->needed_option && !given.value.empty();
+  }
+  if (!complete) throw UsageError(in_quotes(command->name) + " needs " + std::string(command->needed));
+  return invocation;
+}
+
+}  // namespace
+
+bool Subcommand::has_own(std::string_view option) const {
+  return std::find(options.begin(), options.end(), option) != options.end();
+}
+
+const Subcommand& find_subcommand(std::string_view name, std::span<const Subcommand> subcommands) {
   std::vector<std::string_view> names;
   for (const Subcommand& subcommand : subcommands) {
     if (subcommand.name == name) return subcommand;
@@ -103,75 +164,21 @@ const Subcommand& find_subcommand(const std::string& name, std::span<const Subco
   throw UsageError("unknown command " + in_quotes(name) + ", " + suggest(name, names));
 }
 
-void refuse_foreign_options(const po::variables_map& values, const Subcommand& command) {
-  for (const char* option : {"limit", "watch", "bytes", "write", "received", "sent", "dropped", "count"}) {
-    const bool own =
-        (" " + std::string(command.options) + " ").find(" " + std::string(option) + " ") != std::string::npos;
-    const bool write_by_its_letter = command.name == "capture" && std::string_view(option) == "watch";
-    if (values.count(option) != 0 && !own && !write_by_its_letter) {
-      throw UsageError("--" + std::string(option) + " does not go with " + in_quotes(command.name));
-    }
-  }
-}
-
-void read_argument(const std::vector<std::string>& words, Invocation& invocation) {
-  const Subcommand& command = *invocation.command;
-  const std::size_t most = command.argument.empty() ? 1 : 2;
-  if (words.size() > most) {
-    throw UsageError("too many words for " + in_quotes(command.name) + ": " + in_quotes(words[most]));
-  }
-  if (words.size() == 2) invocation.argument = words[1];
-  if (command.argument_required && invocation.argument.empty()) {
-    throw UsageError(in_quotes(command.name) + " needs a " + std::string(command.argument));
-  }
-}
-
-// -w is short for --write here, and for --watch elsewhere.
-void read_capture(const po::variables_map& values, std::optional<std::string> short_write,
-                  Invocation& invocation) {
-  if (values.count("write") != 0) invocation.file = values["write"].as<std::string>();
-  if (short_write) invocation.file = *short_write;
-  if (invocation.file.empty())
-    throw UsageError(in_quotes("capture") + " needs -w FILE; -w - is standard output");
-  for (std::size_t i = 0; i < kPacketEventCount; ++i)
-    invocation.events[i] = values.count(std::string(kPacketEventNames[i])) != 0;
-  if (values.count("count") != 0) invocation.count = read_count(values["count"].as<std::string>());
-}
-
-}  // namespace
-
+// The command is the first word. Which word that is may depend on the command itself: the -w of one is followed
+// by a file, that of another by a number or nothing. So it is the one as whose line its own name comes first.
 Invocation parse_invocation(const std::vector<std::string>& arguments,
                             std::span<const Subcommand> subcommands) {
-  const po::variables_map values = read(arguments);
-  Invocation invocation;
-  invocation.help = values.count("help") != 0;
-  invocation.version = values.count("version") != 0;
-  if (invocation.help || invocation.version) return invocation;
-
-  std::vector<std::string> words;
-  if (values.count("word") != 0) words = values["word"].as<std::vector<std::string>>();
-  const bool captures = !words.empty() && words.front() == "capture";
-  if (values.count("watch") != 0 && !captures) {
-    std::string interval = values["watch"].as<std::string>();
-    // Its value may be left out, so in "--watch show" it has taken the command for it.
-    const bool is_word = !interval.empty() && interval.find_first_not_of("0123456789.+-") == 0;
-    if (is_word) words.insert(words.begin(), std::exchange(interval, ""));
-    invocation.watch = read_interval(interval);
+  for (const bool doubtful : {false, true}) {
+    for (const Subcommand& command : subcommands) {
+      const CommandLine line = read(arguments, command);
+      if (line.doubtful == doubtful && !line.words.empty() && line.words.front() == command.name)
+        return invocation_of(line, &command);
+    }
   }
-  invocation.command = words.empty() ? &subcommands.front() : &find_subcommand(words.front(), subcommands);
-  refuse_foreign_options(values, *invocation.command);
-  read_argument(words, invocation);
-  if (captures) {
-    std::optional<std::string> short_write;
-    if (values.count("watch") != 0) short_write = values["watch"].as<std::string>();
-    read_capture(values, short_write, invocation);
-  }
-
-  invocation.json = values.count("json") != 0;
-  invocation.bytes = values.count("bytes") != 0;
-  if (values.count("control") != 0) invocation.control = values["control"].as<std::string>();
-  if (values.count("limit") != 0) invocation.limit = read_limit(values["limit"].as<std::string>());
-  return invocation;
+  const CommandLine line = read(arguments, subcommands.front());
+  if (line.has("help") || line.has("version")) return invocation_of(line, nullptr);
+  return invocation_of(
+      line, line.words.empty() ? &subcommands.front() : &find_subcommand(line.words.front(), subcommands));
 }
 
 }  // namespace headgate

@@ -1,6 +1,7 @@
 // The command line of headgatectl.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -18,17 +19,24 @@ namespace headgate {
 
 struct Invocation;
 
+// A row of the table of commands: all that reading the command line and writing help need to know of one.
 struct Subcommand {
   std::string_view name;
   std::string_view argument;  // what it is called in usage; empty: takes none
-  bool argument_required;
-  std::string_view
-      options;  // its own long options, separated by spaces; --control, --json, --help are for all
+  bool argument_required = false;
+  std::array<std::string_view, 5> options;  // names of its own ones, beside the general; empty: no more
+  std::string_view needed_option;           // of those; empty: none
+  std::string_view needed;                  // what is said when it or its value is missing
+  std::string_view summary;                 // one line
+  std::string_view details;                 // a paragraph, for help of this command
+  std::array<std::string_view, 3> examples;
   int (*run)(const Invocation& invocation);  // returns the exit code
+
+  bool has_own(std::string_view option) const;
 };
 
 struct Invocation {
-  const Subcommand* command = nullptr;  // null: only help or version is wanted
+  const Subcommand* command = nullptr;  // null: help or version is wanted, of no command
   bool help = false;
   bool version = false;  // of headgatectl alone
   bool json = false;
@@ -50,5 +58,8 @@ struct UsageError : std::runtime_error {
 // `arguments` without the program's name. No command means the first of the table.
 Invocation parse_invocation(const std::vector<std::string>& arguments,
                             std::span<const Subcommand> subcommands);
+
+// Throws UsageError, which names the nearest one, where there is none of that name.
+const Subcommand& find_subcommand(std::string_view name, std::span<const Subcommand> subcommands);
 
 }  // namespace headgate

@@ -36,7 +36,7 @@ class Headgate(Side):
     """headgated, pinned. `classes` is what follows the shape's keys in the configuration."""
 
     is_headgate = True
-    patience = 10  # s, until it is ready
+    patience = 60  # s, until it is ready
     _programs = PROGRAMS
 
     def __init__(self, classes, name=HEADGATE, shape_keys="", cpu=FORWARDER_CPU, **daemon_keys):
