@@ -54,7 +54,8 @@ class MappedArea : public MemoryArea {
     const std::size_t bytes = up_to - usable();
     if (mprotect(from, bytes, PROT_READ | PROT_WRITE) < 0) return false;
     madvise(from, bytes, usable() < kHugePage ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
-    if (!locked_ || mlock(from, bytes) < 0) touch(from, bytes);
+    if (locked_) mlock(from, bytes);
+    touch(from, bytes);  // what is locked is there already, but where mlock() was refused
     set_usable(up_to);
     return true;
   }

@@ -1,9 +1,11 @@
 #include "linux/processor_share.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 namespace headgate::test {
 namespace {
