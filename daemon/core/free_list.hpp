@@ -6,6 +6,7 @@
 
 #include <cassert>
 #include <cstdint>
+#include <cstring>
 
 #include "core/growing_table.hpp"
 #include "core/memory_area.hpp"
@@ -15,45 +16,41 @@ namespace headgate {
 class FreeList {
  public:
   // Numbers below `count`, of which none is ready yet.
-  FreeList(std::uint32_t count, MemorySource& memory) : returned_(count, memory) {}
+  FreeList(std::uint32_t count, MemorySource& memory) : numbers_(count, memory) {}
 
-  // Makes all numbers below `end` ready. False: there is no memory to note them in.
+  // Makes all numbers below `end` ready. False: there is no memory to note them in. Takes time in proportion to those that
+  // are new and those that were ready.
   bool make_ready(std::uint32_t end) {
-    if (!returned_.grow_to(end)) return false;
-    if (end > ready_end_) {
-      ready_ += end - ready_end_;
-      ready_end_ = end;
-    }
+    if (end <= ready_end_) return true;
+    if (!numbers_.grow_to(end)) return false;
+    const std::uint32_t more = end - ready_end_;
+    std::memmove(&numbers_[more], &numbers_[0], ready_ * sizeof(std::uint32_t));
+    for (std::uint32_t i = 0; i < more; ++i) numbers_[i] = end - 1 - i;
+    ready_ += more;
+    ready_end_ = end;
     return true;
   }
 
   std::uint32_t ready() const { return ready_; }
   std::uint32_t ready_end() const { return ready_end_; }
-  std::uint32_t in_use() const { return never_used_ - returned_count_; }
+  std::uint32_t in_use() const { return ready_end_ - ready_; }
 
   // One must be ready.
   std::uint32_t take() {
     assert(ready_ > 0);
-    --ready_;
-    return returned_count_ > 0 ? returned_[--returned_count_] : never_used_++;
+    return numbers_[--ready_];
   }
   void give_back(std::uint32_t number) {
-    assert(number < never_used_ && returned_count_ < never_used_);
-    ++ready_;
-    returned_[returned_count_++] = number;
+    assert(ready_ < ready_end_);
+    numbers_[ready_++] = number;
   }
   // What the next take() gives but `later`; that many must be ready.
-  std::uint32_t next(std::uint32_t later = 0) const {
-    return later < returned_count_ ? returned_[returned_count_ - 1 - later]
-                                   : never_used_ + (later - returned_count_);
-  }
+  std::uint32_t next(std::uint32_t later = 0) const { return numbers_[ready_ - 1 - later]; }
 
  private:
-  GrowingTable<std::uint32_t> returned_;
-  std::uint32_t returned_count_ = 0;
-  std::uint32_t never_used_ = 0;  // this number and those above have never been taken
-  std::uint32_t ready_end_ = 0;
-  std::uint32_t ready_ = 0;  // those returned, and those never used below ready_end_
+  GrowingTable<std::uint32_t> numbers_;  // a stack: those that are ready
+  std::uint32_t ready_ = 0;
+  std::uint32_t ready_end_ = 0;  // numbers from here on are not ready, and have never been taken
 };
 
 }  // namespace headgate
