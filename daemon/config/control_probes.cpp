@@ -34,9 +34,10 @@ struct ControlProtocol {
   std::array<Payload, 4> neighbours;
 };
 
-constexpr std::array<Payload, 4> kOtherIcmpv6 = {icmpv6(1), icmpv6(128), icmpv6(144), icmpv6(200)};
-constexpr std::array<Payload, 4> kNearIgmp = {{{1}, {3}, {253}, {kUdp, 9, 9}}};
-constexpr std::array<Payload, 4> kNearVrrp = {{{111}, {113}, {253}, {kUdp, 9, 9}}};
+// Neighbours are numbers that no expression names for their own sake: "igmp or icmp" names IGMP.
+constexpr std::array<Payload, 4> kOtherIcmpv6 = {icmpv6(100), icmpv6(126), icmpv6(170), icmpv6(200)};
+constexpr std::array<Payload, 4> kNearIgmp = {{{3}, {7}, {99}, {253}}};
+constexpr std::array<Payload, 4> kNearVrrp = {{{111}, {113}, {99}, {253}}};
 
 // As a client's, a server's or a relay's source port; the last also stands for whichever.
 constexpr std::uint16_t kAnyPort = 40'000;

@@ -225,6 +225,7 @@ TEST(MatchExpression, SaysWhichControlProtocolsItNames) {
   using testing::ElementsAre;
   EXPECT_THAT(control_in("igmp"), ElementsAre("IGMP"));
   EXPECT_THAT(control_in("ip proto 2 or esp"), ElementsAre("IGMP"));
+  EXPECT_THAT(control_in("igmp or icmp or udp"), ElementsAre("IGMP"));
   EXPECT_THAT(control_in("vrrp"), ElementsAre("VRRP"));
   EXPECT_THAT(control_in("ip proto 112 and dst host 224.0.0.18"), ElementsAre("VRRP"));
   EXPECT_THAT(control_in("ip6 proto 112"), ElementsAre("VRRP"));
@@ -237,6 +238,7 @@ TEST(MatchExpression, SaysWhichControlProtocolsItNames) {
   EXPECT_THAT(control_in("ip6 and udp dst port 547"), ElementsAre("DHCPv6"));
   EXPECT_THAT(control_in("icmp6[icmp6type] = icmp6-neighborsolicit"), ElementsAre("neighbour discovery"));
   EXPECT_THAT(control_in("icmp6[0] = 131"), ElementsAre("MLD"));
+  EXPECT_THAT(control_in("icmp6[0] = 128 or icmp6[0] = 135"), ElementsAre("neighbour discovery"));
   EXPECT_THAT(control_in("icmp6[0] >= 133 and icmp6[0] <= 137"),
               ElementsAre("router discovery", "neighbour discovery", "ICMPv6 redirects"));
   EXPECT_THAT(control_in("host fe80::5 and icmp6[0] = 134"), ElementsAre("router discovery"));
