@@ -27,16 +27,17 @@ std::uint64_t taken(ControlMeter& meter, const Count& size, Duration time) {
 
 TEST(ControlMeter, TakesNoMoreThanTheRateAndTheBurst) {
   ControlMeter packets = meter(PacketRate{100}, std::nullopt);
-  EXPECT_EQ(taken(packets, {1, 100}, seconds(10)), 1000U + 9);  // a burst of ten, at whose end one is due
+  EXPECT_EQ(taken(packets, {1, 100}, seconds(10)),
+            1000U + 9);  // a burst of ten; the last moment is a millisecond before the end
   ControlMeter bits = meter(std::nullopt, BitRate{80'000});
-  EXPECT_EQ(taken(bits, {1, 100}, seconds(10)), 1000U + 15'140 / 100 - 1);
+  EXPECT_EQ(taken(bits, {1, 100}, seconds(10)), 1000U + 15'140 / 100);
 }
 
 TEST(ControlMeter, TakesWhatKeepsTheBoundThatIsReachedFirst) {
   ControlMeter small = meter(PacketRate{100}, BitRate{1'000'000});
   EXPECT_EQ(taken(small, {1, 100}, seconds(10)), 1000U + 9);
   ControlMeter large = meter(PacketRate{100}, BitRate{80'000});
-  EXPECT_EQ(taken(large, {1, 1000}, seconds(10)), 100U + 15 - 1);
+  EXPECT_EQ(taken(large, {1, 1000}, seconds(10)), 100U + 15);
 }
 
 TEST(ControlMeter, ChargesASuperPacketForThePacketsThatItHolds) {
