@@ -183,12 +183,14 @@ __noinline __u32 ipv6_control(struct __sk_buff* skb, __u32 offset) {
   return next == VRRP ? offset : 0;
 }
 
-// The clock of a bound after it has paid for `amount`. A limit that was changed may have left it further ahead than the
-// burst is now.
-static __always_inline __u64 charged(__u64 clock, __u64 now, __u64 amount, __u64 per_second, __u64 burst_ns) {
-  if (clock < now) clock = now;
-  if (clock > now + burst_ns) clock = now + burst_ns;
-  return per_second == 0 ? clock : clock + amount * NANOSECONDS / per_second;
+// A clock as it stands now. A limit that was changed may have left it further ahead than the burst is by now.
+static __always_inline __u64 set_right(__u64 clock, __u64 now, __u64 burst_ns) {
+  if (clock < now) return now;
+  return clock > now + burst_ns ? now + burst_ns : clock;
+}
+
+static __always_inline __u64 cost_ns(__u64 amount, __u64 per_second) {
+  return per_second == 0 ? 0 : amount * NANOSECONDS / per_second;
 }
 
 // Charges both bounds, or neither and returns false.
@@ -201,14 +203,17 @@ static __always_inline bool is_within_control_limit(__u64 packets, __u64 bytes) 
   const __u32 key = 0;
   struct control_clocks* clocks = bpf_map_lookup_elem(&control_clocks, &key);
   if (clocks == NULL) return false;
+  const __u64 packets_cost = cost_ns(packets, packets_per_second);
+  const __u64 bits_cost = cost_ns(bytes * 8, bits_per_second);
   const __u64 now = bpf_ktime_get_ns();
   bpf_spin_lock(&clocks->lock);
-  const __u64 after_packets = charged(clocks->packets, now, packets, packets_per_second, packets_burst);
-  const __u64 after_bits = charged(clocks->bits, now, bytes * 8, bits_per_second, bits_burst);
-  const bool within = after_packets <= now + packets_burst && after_bits <= now + bits_burst;
+  clocks->packets = set_right(clocks->packets, now, packets_burst);
+  clocks->bits = set_right(clocks->bits, now, bits_burst);
+  const bool within =
+      clocks->packets + packets_cost <= now + packets_burst && clocks->bits + bits_cost <= now + bits_burst;
   if (within) {
-    clocks->packets = after_packets;
-    clocks->bits = after_bits;
+    clocks->packets += packets_cost;
+    clocks->bits += bits_cost;
   }
   bpf_spin_unlock(&clocks->lock);
   return within;

@@ -112,7 +112,7 @@ TEST_P(ControlTrafficTest, ControlTrafficBeyondItsLimitIsDiverted) {
   divert.set_control_limit({});
   for (int i = 0; i < 100; ++i) near.send(frame);
   EXPECT_EQ(divert.counts().control_traffic.packets, passed + 100) << "none is no limit";
-  divert.set_control_limit({std::nullopt, BitRate{1'000'000}});
+  divert.set_control_limit({std::nullopt, BitRate{1'000}});  // a burst of ten frames of full size
   const std::uint64_t before = divert.counts().control_traffic.packets;
   for (int i = 0; i < 1000; ++i) near.send(frame);
   EXPECT_LT(divert.counts().control_traffic.packets, before + 500) << "a limit in bits holds alone";
@@ -318,7 +318,8 @@ TEST(DivertProgramTest, ALowLimitThatIsRaisedIsRaisedAtOnce) {
   int passed = 0;
   while (!kernel.diverts(frame)) ++passed;
   EXPECT_GE(passed, 14);
-  kernel.set_control_limit({std::nullopt, BitRate{100'000'000}});  // a burst of 100 ms, and just used up
+  kernel.set_control_limit({std::nullopt, BitRate{100'000'000}});
+  EXPECT_TRUE(kernel.diverts(frame)) << "a burst of 100 ms that is used up";
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_FALSE(kernel.diverts(frame));
 }

@@ -26,8 +26,8 @@ class ForeignFrameTest : public DivertTest {
   }
 
   static bool arrives(RawPort& port) {
-    return port.receive_first([](const Frame& frame) { return frame == foreign_frame(); }, milliseconds(100))
-        .has_value();
+    const auto is_foreign = [](const Frame& frame) { return frame == foreign_frame(); };
+    return port.receive_first(is_foreign, milliseconds(100)).has_value();
   }
 
   static Frame foreign_frame() {
