@@ -31,7 +31,7 @@ class Tally:
 
 def say(text):
     with _lock:
-        print(text, flush=True)
+        print(("\033[K" if sys.stdout.isatty() else "") + text, flush=True)  # over a stage's progress
 
 
 class Stage:
