@@ -87,7 +87,7 @@ class Headgate:
                                                 *arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                                 env=environment)
 
-    def wait_ready(self, patience=10):
+    def wait_ready(self, patience=30):
         self.wait_notification("READY=1", patience)
         return self
 
