@@ -318,7 +318,7 @@ def test_all_that_is_said_meanwhile_arrives_byte_for_byte_through_every_change(n
         CHANGES[change](Here)
         wait_until(lambda: all(shape["diverting"] for shape in headgate.show()["shapes"]))
         time.sleep(0.5)
-        assert said.running(), "TCP was over before the changes were"
+        assert said.running(), "a connection broke"
     said.finish(copies=(1, 2 if where == "host" else 1))  # what is shaped as it arrives a packet socket sees twice
     for shape in headgate.show()["shapes"]:
         check_law(shape)
@@ -329,8 +329,8 @@ def test_all_that_is_said_meanwhile_arrives_byte_for_byte_through_every_change(n
 @pytest.mark.with_pcap
 def test_a_transfer_survives_its_interface_being_deleted_and_coming_back(net, headgate, divert):
     headgate.start(BOTH_WAYS["host"], divert=divert)
-    transfers = [Transfer(net.host, net.peer, network.PEER_IPV4, 4_000_000, pace=1_000_000),
-                 Transfer(net.peer, net.host, network.HOST_IPV6, 4_000_000, port=5301, pace=1_000_000)]
+    transfers = [Transfer(net.host, net.peer, network.PEER_IPV4, pace=1_000_000),
+                 Transfer(net.peer, net.host, network.HOST_IPV6, port=5301, pace=1_000_000)]
     for _ in range(2):
         time.sleep(0.5)
         delete_and_come_back(net)

@@ -68,7 +68,8 @@ def pytest_collection_modifyitems(config, items):
         elif item.get_closest_marker("release") and config.getoption("preset") != "release":
             items.remove(item)
     if config.getoption("parameters") == "each":
-        items[:] = selection.each_value_once(items)
+        # On a sanitizer build with the method that the release build is not tested with.
+        items[:] = selection.each_value_once(items, config.getoption("preset") != "release")
     if judging := config.getoption("judging"):
         items[:] = [item for item in items if selection.judges_time(item) == (judging == "time")]
 

@@ -19,10 +19,10 @@ _TAGS = ([], [(IEEE_802_1Q, 0x2005)], [(IEEE_802_1AD, 7), (IEEE_802_1Q, 5)])
 class Conversations:
     """TCP, ICMP and UDP of both families, UDP tagged and not, in both directions, until finish()."""
 
-    def __init__(self, host, peer, bytes_per_second=250_000, seconds=12):
+    def __init__(self, host, peer, bytes_per_second=250_000):
         self._stopped = threading.Event()
         self.transfers = [
-            Transfer(source, destination, to, bytes_per_second * seconds, port=port, pace=bytes_per_second)
+            Transfer(source, destination, to, port=port, pace=bytes_per_second)
             for port, (source, destination, to) in enumerate(
                 [(host, peer, network.PEER_IPV4), (host, peer, network.PEER_IPV6),
                  (peer, host, network.HOST_IPV4), (peer, host, network.HOST_IPV6)], 5300)]
@@ -51,7 +51,7 @@ class _Datagrams:
     def __init__(self, source, destination, stopped):
         self._source, self._stopped, self._sent, self._refused = source, stopped, [], 0
         self._recorder = FrameRecorder(destination)
-        self._thread = threading.Thread(target=self._send)
+        self._thread = threading.Thread(target=self._send, daemon=True)  # a failed test must not wait for it
         self._thread.start()
 
     def _send(self):
@@ -75,7 +75,7 @@ class _Datagrams:
         added = set(came) - set(self._sent)
         assert not added, f"{len(added)} frames were changed, such as {next(iter(added)).hex()[:400]}"
         assert max(came.values()) <= copies, "a frame came too often"
-        assert len(came) > 0.5 * (len(self._sent) - self._refused), f"{len(came)} of {len(self._sent)} frames came"
+        assert len(came) > 0.3 * (len(self._sent) - self._refused), f"{len(came)} of {len(self._sent)} frames came"
 
 
 class _Ping:

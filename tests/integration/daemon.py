@@ -89,7 +89,7 @@ class Headgate:
                                                 stderr=log if self.standard_error is None else self.standard_error,
                                                 env=environment)
 
-    def wait_ready(self, patience=10):
+    def wait_ready(self, patience=30):
         self.wait_notification("READY=1", patience)
         return self
 

@@ -135,12 +135,15 @@ def test_tcconfig_153_setting_again_after_deleting_works(net, headgate, divert):
 
 @pytest.mark.measured
 def test_tcconfig_68_traffic_is_neither_unlimited_nor_lost_while_rules_are_replaced(net, headgate, programs, divert):
-    headgate.start(clients("1000pps"), divert=divert)
+    def only_the_load(queue):
+        return clients("1000pps", queue).replace("key ", 'match = "udp dst port 5000"\n  key ')
+
+    queues = ["100p", "90p"]
+    headgate.start(only_the_load(queues[0]), divert=divert)
     receiver = Receiver(net.peer, programs)
     load = Sender(net.host, programs, network.PEER_IPV4, rate=3000, seconds=4)
-    queues = ["100p", "90p"]
     while load.running():
-        headgate.write(clients("1000pps", queues[0]), divert=divert)
+        headgate.write(only_the_load(queues[0]), divert=divert)
         headgate.reload()
         queues.reverse()
         time.sleep(0.02)

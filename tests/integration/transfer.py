@@ -12,9 +12,12 @@ _PIECE = random.Random(1).randbytes(1 << 20)
 
 
 class Transfer:
-    """Sends `total` bytes from one namespace to an address of another, in the background; `pace`: so many a second."""
+    """Sends `total` bytes from one namespace to an address of another, in the background; `pace`: so many a second.
 
-    def __init__(self, source, destination, to, total, port=5300, idle=20, pace=None):
+    Without a total it sends until finish().
+    """
+
+    def __init__(self, source, destination, to, total=None, port=5300, idle=20, pace=None):
         family = socket.AF_INET6 if ":" in to else socket.AF_INET
         with inside(destination):
             listener = socket.create_server((to, port), family=family)
@@ -25,7 +28,8 @@ class Transfer:
         self._listener, self._total, self._to, self._pace = listener, total, (to, port), pace
         self._sent, self._received, self.bytes_received = hashlib.sha256(), hashlib.sha256(), 0
         self._problems = []
-        self._threads = [threading.Thread(target=self._watch, args=(its,)) for its in (self._receive, self._send)]
+        self._last, self.bytes_sent = threading.Event(), 0
+        self._threads = [threading.Thread(target=self._watch, args=(its,), daemon=True) for its in (self._receive, self._send)]
         for thread in self._threads:
             thread.start()
 
@@ -38,14 +42,16 @@ class Transfer:
     def _send(self):
         with self._client as client:
             client.connect(self._to)
-            left, start = self._total, time.monotonic()
-            while left > 0:
-                piece = _PIECE[left % 1000:][:min(left, 1 << 14 if self._pace else 1 << 20)]  # no two alike
+            start = time.monotonic()
+            while not self._last.is_set() if self._total is None else self.bytes_sent < self._total:
+                piece = _PIECE[self.bytes_sent % 1009:][:1 << 14 if self._pace else 1 << 20]  # no two alike
+                if self._total is not None:
+                    piece = piece[:self._total - self.bytes_sent]
                 if self._pace:
-                    time.sleep(max(0.0, start + (self._total - left) / self._pace - time.monotonic()))
+                    time.sleep(max(0.0, start + self.bytes_sent / self._pace - time.monotonic()))
                 self._sent.update(piece)
                 client.sendall(piece)
-                left -= len(piece)
+                self.bytes_sent += len(piece)
 
     def _receive(self):
         with self._listener, self._listener.accept()[0] as connection:
@@ -59,8 +65,9 @@ class Transfer:
 
     def finish(self):
         """Waits for the end, and compares."""
+        self._last.set()
         for thread in self._threads:
             thread.join()
         assert not self._problems, f"{self._problems} after {self.bytes_received} bytes"
-        assert self.bytes_received == self._total
+        assert self.bytes_received == self.bytes_sent
         assert self._received.digest() == self._sent.digest(), "the payload was changed on its way"

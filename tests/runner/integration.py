@@ -25,7 +25,7 @@ class IntegrationTests:
         self._tally = tally
         self._preset = preset
         self._pytest = ["/usr/bin/python3", "-B", "-m", "pytest", "--quiet", f"--preset={preset}", "--rootdir", DIRECTORY,
-                        "--parameters", "all" if every_value else "each"]
+                        f"--parameters={'all' if every_value else 'each'}"]
 
     def side_by_side(self, only=None):
         """Those that judge no time, some files at once."""

@@ -31,7 +31,7 @@ class Tally:
 
 def say(text):
     with _lock:
-        print(text, flush=True)
+        print(("\033[K" if sys.stdout.isatty() else "") + text, flush=True)  # over a stage's progress
 
 
 class Stage:
@@ -101,7 +101,7 @@ def count(tally, stage, cases, problems=(), repaired=()):
 
     outcome = f"{len(passed)} passed" + (f", {len(failed)} FAILED" if failed else "")
     outcome += (f", {len(skipped)} SKIPPED" if skipped else "") + (", the run itself FAILED" if problems else "")
-    outcome += f", {len(repaired)} of them only when repeated" if repaired else ""
+    outcome += f", {len(repaired)} only when repeated" if repaired else ""
     details = [f"  passed only when repeated: {test}" for test in sorted(repaired)]
     for case in failed:
         details += [f"  FAILED: {name_of(case)}", *end_of(output_of(case))]
