@@ -16,9 +16,9 @@ constexpr auto kKinds =
 constexpr auto kMoving =
     std::to_array<std::string_view>({"vlan", "mpls", "pppoes", "geneve", "vxlan", "batadv"});
 // Primitives of one word that are no protocol names above.
-constexpr auto kWords = std::to_array<std::string_view>(
-    {"multicast", "broadcast", "atalk", "aarp", "decnet", "lat", "sca", "moprc", "mopdl", "iso", "esis", "isis",
-     "clnp", "stp", "ipx", "netbeui", "pppoed"});
+constexpr auto kWords = std::to_array<std::string_view>({"multicast", "broadcast", "atalk", "aarp", "decnet",
+                                                         "lat", "sca", "moprc", "mopdl", "iso", "esis",
+                                                         "isis", "clnp", "stp", "ipx", "netbeui", "pppoed"});
 constexpr int kDeepest = 100;  // parentheses; bounds the recursion
 
 template <typename Words>

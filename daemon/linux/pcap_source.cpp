@@ -87,7 +87,8 @@ struct PcapSource::State {
 
   // Exact where there are fewer than `wanted`.
   std::uint64_t free_slots(std::uint64_t wanted) {
-    if (slots - (received - given_back_seen) < wanted) given_back_seen = given_back.load(std::memory_order_acquire);
+    if (slots - (received - given_back_seen) < wanted)
+      given_back_seen = given_back.load(std::memory_order_acquire);
     return slots - (received - given_back_seen);
   }
 

@@ -108,8 +108,10 @@ TEST_F(PacketTransmitterTest, WhatAFullQdiscRefusesIsGivenUpAtOnce) {
   EXPECT_FALSE(sent.back());
   // Each was tried once; the host's own packets are refused, too.
   const auto refused = std::to_string(std::count(sent.begin(), sent.end(), false));
-  lab().run("dropped=$(tc -s qdisc show dev eth0 | sed -n 's/.*dropped \\([0-9]*\\),.*/\\1/p' | head -n 1); "
-            "test \"$dropped\" -ge " + refused + " && test \"$dropped\" -lt $((" + refused + " + 20))");
+  lab().run(
+      "dropped=$(tc -s qdisc show dev eth0 | sed -n 's/.*dropped \\([0-9]*\\),.*/\\1/p' | head -n 1); "
+      "test \"$dropped\" -ge " +
+      refused + " && test \"$dropped\" -lt $((" + refused + " + 20))");
 }
 
 TEST_F(PacketTransmitterTest, ADeepQdiscDoesNotUseUpTheSocketsBuffer) {
