@@ -60,7 +60,7 @@ class ShapeWatch {
     explicit Part(Watched own) : watched(std::move(own)) {}
     Part(Part&& other) noexcept : watched(std::move(other.watched)) {}
 
-    const Watched watched;
+    Watched watched;
     Instant reset_at{};                        // its own worker's
     std::atomic<std::uint64_t> cleared_at{0};  // the opening for which it has cleared
   };
