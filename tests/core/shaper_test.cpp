@@ -201,7 +201,7 @@ TEST(Shaper, CountsByHowMuchAScheduleShiftsBeyondTheCatchUp) {
 }
 
 TEST(Shaper, CountsAShiftAlsoWhenAdmissionFindsIt) {
-  ShaperHarness shaper({shaped_class("clients", packets_per_second(1000), {.packets = 2})});
+  ShaperHarness shaper({shaped_class("clients", packets_per_second(1000), {.packets = 1})});
   shaper.arrive(1);
   shaper.run();
   const std::vector<ArrivingPacket> batch{shaper.make(1, 100, kTestStart + milliseconds(1)),
