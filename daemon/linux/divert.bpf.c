@@ -45,8 +45,8 @@ const volatile __u32 return_device;  // ifindex
 const volatile __u64 return_flags;   // of bpf_redirect(): BPF_F_INGRESS, or 0 for egress
 const volatile __u32 wire_device;    // ifindex; 0: no wire
 const volatile __u64 patience_ns = 500 * 1000 * 1000;
-const volatile bool minds_tunnel_metadata;  // what comes back without it would be lost or another packet
-const volatile bool minds_decryption;       // likewise; false, too, where the kernel has no IPsec
+const volatile __u8 minds_tunnel_metadata;  // what comes back without it would be lost or another packet
+const volatile __u8 minds_decryption;       // likewise; false, too, where the kernel has no IPsec
 
 // Shared with headgated by memory mapping. The dead-man switch: when the first packet that nobody has read
 // since was diverted, as CLOCK_MONOTONIC nanoseconds; 0: everything has been read. Written on every packet's
