@@ -24,7 +24,7 @@ class FreeList {
     if (end <= ready_end_) return true;
     if (!numbers_.grow_to(end)) return false;
     const std::uint32_t more = end - ready_end_;
-    std::memmove(&numbers_[more], &numbers_[0], ready_ * sizeof(std::uint32_t));
+    if (ready_ > 0) std::memmove(&numbers_[more], &numbers_[0], ready_ * sizeof(std::uint32_t));
     for (std::uint32_t i = 0; i < more; ++i) numbers_[i] = end - 1 - i;
     ready_ += more;
     ready_end_ = end;

@@ -15,7 +15,7 @@
 //           at everything.
 // Order     by due time, first in first out where equal.
 // Limits    as many entries as the capacity given at construction. Instants must not be negative.
-// Memory    200 KB by the constructor; then as reserve() asks, 50 bytes an entry.
+// Memory    200 KB by the constructor; then as reserve() asks, 33 bytes an entry.
 #pragma once
 
 #include <array>
