@@ -32,8 +32,8 @@ inline void log_info(std::string_view message) {
   log(LogPriority::info, message);
 }
 
-// From here on log() never waits: what standard error does not take in time is dropped and counted (LogWriter). For a
-// process that has more to do than to be read. Main thread, before there are others.
+// From here on log() does not wait for whoever reads: what standard error does not take in time is dropped and counted
+// (LogWriter). For a process that has more to do than to be read. Main thread, before there are others.
 void log_in_background();
 
 // Before the process ends: waits until the lines are written, at most `patience`.

@@ -43,6 +43,7 @@ struct LogWriter::State {
       : descriptor(its_descriptor), loss_report(std::move(its_loss_report)) {}
 
   void add(std::string lines);
+  bool wait_until_idle(std::unique_lock<std::mutex>& lock, Duration patience);
   void run();
 
   const int descriptor;
@@ -53,6 +54,7 @@ struct LogWriter::State {
   std::size_t waiting_bytes = 0;
   std::uint64_t lost = 0;  // lines that no report has told of yet
   bool writing = false;
+  bool late = false;  // write() did not see the end of it
   bool ended = false;
 
  private:
@@ -82,6 +84,10 @@ void LogWriter::State::add(std::string lines) {
   push({std::move(lines), count});
 }
 
+bool LogWriter::State::wait_until_idle(std::unique_lock<std::mutex>& lock, Duration patience) {
+  return changed.wait_for(lock, patience, [this] { return waiting.empty() && !writing; });
+}
+
 void LogWriter::State::run() {
   std::unique_lock lock(mutex);
   for (;;) {
@@ -100,6 +106,7 @@ void LogWriter::State::run() {
     } else if (waiting.empty()) {
       report_loss();
     }
+    if (waiting.empty()) late = false;
     changed.notify_all();
   }
 }
@@ -117,15 +124,15 @@ LogWriter::~LogWriter() {
 }
 
 void LogWriter::write(std::string lines) {
-  const std::lock_guard lock(state_->mutex);
+  std::unique_lock lock(state_->mutex);
   state_->add(std::move(lines));
   state_->changed.notify_all();
+  if (!state_->late) state_->late = !state_->wait_until_idle(lock, kAtOnce);
 }
 
 bool LogWriter::flush(Duration patience) {
   std::unique_lock lock(state_->mutex);
-  return state_->changed.wait_for(lock, patience,
-                                  [this] { return state_->waiting.empty() && !state_->writing; });
+  return state_->wait_until_idle(lock, patience);
 }
 
 bool write_whole(int descriptor, std::string_view text) {

@@ -2,7 +2,8 @@
 //
 // Role     A thread of its own writes what any thread adds. The descriptor stays as it is: its mode of blocking may be
 //          shared with other processes.
-// Thread   write() and flush() from any. write() never waits.
+// Thread   write() and flush() from any. What the descriptor takes at once is written when write() returns. It waits for
+//          that at most kAtOnce, and not again before the descriptor has taken all that waits.
 // Limits   At most kMostBytes wait, or one text that is longer. What finds no room, or cannot be written at all, is
 //          dropped and counted in lines; the next line that gets through stands behind a line that says how many were.
 // End      The destructor waits for nothing; the thread ends once the descriptor has taken what it writes.
@@ -22,6 +23,7 @@ namespace headgate {
 class LogWriter {
  public:
   static constexpr std::size_t kMostBytes = 64 * 1024;
+  static constexpr Duration kAtOnce = std::chrono::milliseconds(100);
 
   // Gives the line, with its end, which says that so many lines were lost.
   using LossReport = std::function<std::string(std::uint64_t lines)>;

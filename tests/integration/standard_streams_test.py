@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import threading
 import time
 
 import pytest
@@ -78,12 +77,12 @@ def test_lines_that_standard_error_did_not_take_are_counted_in_it(net, headgate,
     headgate.write(BAD_CONFIG)
     reload_in_vain(headgate, RELOADS)
     os.close(writer)
-    text = []
-    drain = threading.Thread(target=lambda: text.append(open(reader, closefd=False).read()))
-    drain.start()
+    stream = open(reader, closefd=False)
+    lines = [stream.readline().lstrip("~")]
+    while " lost: " not in lines[-1]:
+        lines.append(stream.readline())
     headgate.stop()
-    drain.join()
-    lines = text[0].lstrip("~").splitlines()
+    lines += stream.readlines()
     lost = [int(match[1]) for line in lines if (match := re.search(r"warning: (\d+) log lines? (was|were) lost", line))]
     written = sum("error: " in line for line in lines)
     assert lost and written > 0

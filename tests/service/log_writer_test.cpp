@@ -85,6 +85,31 @@ TEST(LogWriter, WritesWhatItIsGiven) {
   EXPECT_TRUE(log.flush(kLong));
 }
 
+TEST(LogWriter, HasWrittenWhatIsTakenAtOnceWhenItReturns) {
+  const Pipe pipe;
+  fcntl(pipe.reader.get(), F_SETFL, O_NONBLOCK);
+  LogWriter log(pipe.writer.get(), lost);
+  for (const std::string line : {"one\n", "two\n", "three\n"}) {
+    log.write(line);
+    EXPECT_EQ(read_until(pipe.reader.get(), "\n"), line);
+  }
+}
+
+TEST(LogWriter, WaitsForAStuckPipeOnceAndAgainOnlyAfterItGotThrough) {
+  const Pipe pipe;
+  pipe.fill();
+  LogWriter log(pipe.writer.get(), lost);
+  const auto begun = std::chrono::steady_clock::now();
+  for (int i = 0; i < 200; ++i) log.write("stuck\n");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 100 * LogWriter::kAtOnce);
+  log.write("through\n");
+  read_until(pipe.reader.get(), "through\n");
+  ASSERT_TRUE(log.flush(kLong));
+  fcntl(pipe.reader.get(), F_SETFL, O_NONBLOCK);
+  log.write("again\n");
+  EXPECT_EQ(read_until(pipe.reader.get(), "again\n"), "again\n");
+}
+
 TEST(LogWriter, NeverWaitsForAPipeThatNobodyReadsAndSaysWhereHowManyLinesWereLost) {
   const Pipe pipe;
   pipe.fill();
