@@ -444,19 +444,19 @@ TEST(ConfigFile, ThatAsksForMoreMemoryThanThereIsIsRefused) {
 
 TEST(ConfigFile, WhoseShapesTogetherAskForMoreMemoryThanThereIsIsRefused) {
   EXPECT_EQ(
-      error_of(sized("memory = \"100mb\"", 10, 1000)),
-      "test.toml:2:10: memory: 10 shapes may use \"100mb\" for packets and \"8mb\" for 65536 flows each, "
-      "\"1080mb\" in all, but there are \"1000mb\" (MemAvailable of /proc/meminfo), expected at most "
+      error_of(sized("memory = \"110mb\"", 10, 1000)),
+      "test.toml:2:10: memory: 10 shapes may use \"110mb\" for packets and \"8mb\" for 65536 flows each, "
+      "\"1180mb\" in all, but there are \"1000mb\" (MemAvailable of /proc/meminfo), expected at most "
       "\"92mb\", or "
       "fewer shapes");
   EXPECT_TRUE(sized("memory = \"92mb\"", 10, 1000).ok()) << "the advice";
-  EXPECT_TRUE(sized("memory = \"100mb\"", 9, 1000).ok()) << "the other advice";
-  EXPECT_THAT(error_of(sized("max_flows = 8192\nmemory = \"100mb\"", 10, 1000)),
+  EXPECT_TRUE(sized("memory = \"110mb\"", 8, 1000).ok()) << "the other advice";
+  EXPECT_THAT(error_of(sized("max_flows = 8192\nmemory = \"110mb\"", 10, 1000)),
               testing::HasSubstr(":3:10: memory: "));
   EXPECT_THAT(
-      error_of(sized("max_flows = 1048576\nmemory = \"100mb\"", 10, 1000)),
+      error_of(sized("max_flows = 1048576\nmemory = \"110mb\"", 10, 1000)),
       testing::AllOf(testing::HasSubstr(":2:13: max_flows: "),
-                     testing::EndsWith("expected less, and a memory below \"100mb\", or fewer shapes")));
+                     testing::EndsWith("expected less, and a memory below \"110mb\", or fewer shapes")));
 }
 
 TEST(ConfigFile, WhoseDefaultsAddUpToMoreMemoryThanThereIsGetsAWarning) {

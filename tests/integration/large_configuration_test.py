@@ -79,7 +79,7 @@ def test_a_reload_of_the_same_expressions_compiles_none(headgate):
     before = processor_time(headgate.process.pid)
     headgate.write(many_hosts(salt=1).replace("1000pps", "2000pps"))
     headgate.reload()
-    assert headgate.shape()["classes"][7]["rate"] == "2000pps"
+    assert headgate.shape()["classes"][7]["rate"] == ["2000pps"]
     with_the_same = processor_time(headgate.process.pid) - before
     headgate.write(many_hosts(salt=2))
     headgate.reload()
