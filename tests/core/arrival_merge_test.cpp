@@ -61,6 +61,7 @@ TEST_F(ArrivalMergeTest, KeepsTheOrderOfAChainWhosePacketsWereStampedOutOfOrder)
 TEST_F(ArrivalMergeTest, SortsManyChainsStably) {
   std::mt19937 random(1);
   std::vector<std::pair<int, PacketHandle>> expected;
+  expected.reserve(1'000);
   for (int i = 0; i < 1'000; ++i) {
     const int arrival = static_cast<int>(random() % 100);
     const PacketHandle packet = chain({arrival});

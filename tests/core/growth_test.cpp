@@ -15,9 +15,6 @@ namespace {
 
 constexpr std::size_t kMegabyte = 1024 * 1024;
 
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
 TEST(GrowingTable, BeginsSmallAndGrowsToItsCapacityInSteps) {
   HeapMemory memory;
   GrowingTable<std::uint64_t> table(kMegabyte, memory);
@@ -152,6 +149,7 @@ TEST(MemoryGrowth, NothingIsWrongWhenABatchNeedsMoreThanIsReady) {
   // 20 000 flows with two packets each, in one batch: beyond what is ready of every table.
   ShaperHarness shaper({shaped_class("clients", packets_per_second(1))});
   std::vector<PacketIdentity> batch;
+  batch.reserve(40'000);
   for (std::uint32_t i = 0; i < 40'000; ++i) batch.push_back({i % 20'000, i});
   shaper.arrive_in_batch(batch);
   EXPECT_EQ(shaper.class_statistics().queued.packets, 40'000u);

@@ -17,7 +17,6 @@
 namespace headgate {
 namespace {
 
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
@@ -270,6 +269,7 @@ TEST_F(ScheduleTest, SendsAfterResumingWhatItsBucketHadLetGoBefore) {
   // 10 packets, each in time, admitted together 9 ms later: all may leave, and nothing has been released yet.
   Shape& shape = add(shaped_class("clients", packets_per_second(1000), {.packets = 1}));
   std::vector<ArrivingPacket> batch;
+  batch.reserve(10);
   for (std::uint32_t i = 0; i < 10; ++i)
     batch.push_back(packets_.make(shape.classes, 0, {1, i}, 100, kTestStart + i * milliseconds(1)));
   now_ += milliseconds(9);

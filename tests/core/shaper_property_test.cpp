@@ -21,7 +21,6 @@ namespace headgate {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 using Random = std::mt19937_64;
 using FlowId = std::tuple<ShapeNumber, ClassIndex, std::uint32_t>;

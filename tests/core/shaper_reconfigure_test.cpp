@@ -262,6 +262,7 @@ TEST(ShaperReconfigure, ChangesNothingUntilAPreparedChangeIsPutInForce) {
 TEST(ShaperReconfigure, KeepsAFlowInOrderWhosePacketsWereStampedOutOfOrder) {
   ShaperHarness shaper({shaped_class("old", packets_per_second(1))});
   std::vector<ArrivingPacket> batch;
+  batch.reserve(4);
   for (const int microsecond : {5, 3, 4, 1}) {
     batch.push_back(shaper.make(1, 100, kTestStart + std::chrono::microseconds(microsecond)));
   }
