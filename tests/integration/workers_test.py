@@ -77,12 +77,12 @@ def test_each_of_many_flows_has_its_rate_and_its_order(place, inline_net, progra
         inline_net.wait_for_answers()
     # A packet socket sees what is shaped on its way in twice: there the counters and the tests of ingress tell.
     receiver = None if where == "ingress" else Receiver(destination, programs)
-    before = work_by_thread(headgate, "hg-drain")
+    before = work_by_thread(headgate, "hg-worker")
     offered = Sender(source, programs, to, flows=MANY, rate=3 * 500 * MANY, seconds=8).finish()["sent"]
-    after = work_by_thread(headgate, "hg-drain")
+    after = work_by_thread(headgate, "hg-worker")
     counters = headgate.settled_class("udp", offered)
 
-    assert set(after) == {"hg-drain-0", "hg-drain-1"}
+    assert set(after) == {"hg-worker-0", "hg-worker-1"}
     for name, slept in after.items():
         assert slept > before[name] + 100, f"{name} had nothing to do"
     assert counters["received"]["packets"] == offered
@@ -215,7 +215,7 @@ def test_the_number_is_shown_and_takes_effect_at_a_start(net, headgate):
     headgate.start(config(workers=16))
     assert headgate.shape()["workers"] == 16
     assert ", 16 workers" in headgate.control("show").stdout
-    assert len(work_by_thread(headgate, "hg-drain")) == 16
+    assert len(work_by_thread(headgate, "hg-worker")) == 16
     headgate.write(config(workers=2))
     assert "workers takes effect at the next start" in headgate.reload().stdout
     assert headgate.shape()["workers"] == 16
