@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "linux/bulk_release.hpp"
+#include "linux/capture_time.hpp"
 #include "linux/file_descriptor.hpp"
 #include "linux/outgoing_filter.hpp"
 #include "linux/system_call.hpp"
@@ -178,6 +179,7 @@ struct PacketRing::State {
   std::atomic<std::uint32_t> next{0};  // slot that receive() looks at next
   std::uint64_t received = 0;          // frames
   std::uint64_t given_back_seen = 0;   // `given_back` as last looked at
+  timespec captured{};                 // when the first frame of the last batch was; wall time
   bool gone = false;
 
   // The worker that gives slots back writes.
@@ -214,6 +216,7 @@ std::size_t PacketRing::receive(std::span<CapturedFrame> out) {
     // Acquires what the kernel wrote to the slot before it set the status.
     const std::uint32_t status = status_of(header).load(std::memory_order_acquire);
     if ((status & TP_STATUS_USER) == 0) break;
+    if (count == 0) state_->captured = {.tv_sec = header.tp_sec, .tv_nsec = header.tp_nsec};
     out[count] = describe(header, status, next, state_->prefix_bytes);
     if (state_->several_consumers) status_of(header).store(kTaken, std::memory_order_relaxed);
     next = next + 1 == state_->layout.tp_frame_nr ? 0 : next + 1;
@@ -223,6 +226,10 @@ std::size_t PacketRing::receive(std::span<CapturedFrame> out) {
   if (count == 0 && state_->gone)
     throw std::system_error(ENODEV, std::system_category(), "the divert device was deleted");
   return count;
+}
+
+Duration PacketRing::waited() const {
+  return waited_since(state_->captured);
 }
 
 void PacketRing::give_back(std::span<const std::uint32_t> slots) {

@@ -38,6 +38,7 @@ class PacketRing : public CaptureSource {
   ~PacketRing() override;
 
   std::size_t receive(std::span<CapturedFrame> out) override;
+  Duration waited() const override;
   void give_back(std::span<const std::uint32_t> slots) override;
   std::size_t slots() const override;
 

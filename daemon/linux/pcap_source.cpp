@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "linux/capture_time.hpp"
 #include "linux/file_descriptor.hpp"
 #include "linux/outgoing_filter.hpp"
 #include "linux/system_call.hpp"
@@ -103,9 +104,11 @@ struct PcapSource::State {
 
   // The worker.
   std::span<CapturedFrame> room;      // where copy() describes the next frame
+  bool first = false;                 // it is the first of a batch
   std::uint32_t next = 0;             // slot that it fills
   std::uint64_t received = 0;         // frames
   std::uint64_t given_back_seen = 0;  // `given_back` as last looked at
+  timeval captured{};                 // when the first frame of the last batch was; wall time
   bool gone = false;
 
   // Slots come back in order, so their number tells which are free.
@@ -121,6 +124,8 @@ void PcapSource::State::copy(const pcap_pkthdr& header, const std::byte* bytes) 
   const std::size_t length = std::min<std::size_t>(header.caplen, bytes_per_slot);
   std::byte* const slot = &memory[next * bytes_per_slot];
   std::memcpy(slot, bytes, length);
+  if (first) captured = header.ts;
+  first = false;
   room.front() = {.frame = {slot, length}, .wire_length = header.len, .slot = next};
   room = room.subspan(1);
   next = next + 1 == slots ? 0 : next + 1;
@@ -148,6 +153,7 @@ std::size_t PcapSource::receive(std::span<CapturedFrame> out) {
   const std::size_t limit = std::min<std::uint64_t>(out.size(), state.free_slots(out.size()));
   if (limit == 0) return 0;
   state.room = out.first(limit);
+  state.first = true;
   const auto copy = [](u_char* user, const pcap_pkthdr* header, const u_char* bytes) {
     reinterpret_cast<State*>(user)->copy(*header, reinterpret_cast<const std::byte*>(bytes));
   };
@@ -158,6 +164,10 @@ std::size_t PcapSource::receive(std::span<CapturedFrame> out) {
   if (count == 0 && state.gone)
     throw std::system_error(ENODEV, std::system_category(), "the divert device was deleted");
   return count;
+}
+
+Duration PcapSource::waited() const {
+  return waited_since({.tv_sec = state_->captured.tv_sec, .tv_nsec = state_->captured.tv_usec * 1000});
 }
 
 void PcapSource::give_back(std::span<const std::uint32_t> slots) {

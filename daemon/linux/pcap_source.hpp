@@ -30,6 +30,7 @@ class PcapSource : public CaptureSource {
   ~PcapSource() override;
 
   std::size_t receive(std::span<CapturedFrame> out) override;
+  Duration waited() const override;
   void give_back(std::span<const std::uint32_t> slots) override;
   bool waiting() const override;
   int descriptor() const override;

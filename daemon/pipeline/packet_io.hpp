@@ -28,6 +28,10 @@ class PacketSource {
   // Throws std::system_error when the source is gone for good; a device that is down is not an error.
   virtual std::size_t receive(std::span<CapturedFrame> out) = 0;
 
+  // The worker that reads. How long the first frame that the last receive() gave had waited for it; by the clock of wall
+  // time, so a step of that clock adds to it.
+  virtual Duration waited() const = 0;
+
   // Any thread. A frame has arrived that receive() has not given yet.
   virtual bool waiting() const = 0;
 

@@ -20,13 +20,18 @@ interface, hook = socket.if_nametoindex(sys.argv[1]), sys.argv[2]
 kind, attach_type, flags = HOOKS[hook]
 """
 
-# Ahead of all that is there. Goes with the process.
+# Ahead of all that is there, or behind it. Goes with the process.
 _ATTACH = _BPF + """
-verdict, name = int(sys.argv[3]), sys.argv[4].encode()
-code = ctypes.create_string_buffer(struct.pack("=BBhiBBhi", 0xb7, 0, 0, verdict, 0x95, 0, 0, 0))  # return verdict
+verdict, name, place, last_byte = int(sys.argv[3]), sys.argv[4].encode(), sys.argv[5], int(sys.argv[6])
+give = lambda value: [(0xb7, 0, 0, value), (0x95, 0, 0, 0)]  # r0 = value; exit
+instructions = give(verdict)
+if last_byte >= 0:  # r6 = r1; r0 = the last byte of the IPv4 destination; the verdict for that one, else the next program
+    instructions = [(0xbf, 0x16, 0, 0), (0x30, 0, 0, 33), (0x55, 0, 2, last_byte), *give(verdict), *give(-1)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("=BBhi", *instruction) for instruction in instructions))
 licence = ctypes.create_string_buffer(b"GPL")
-program, _ = bpf(PROG_LOAD, "=IIQQIIQII16s", kind, 2, ctypes.addressof(code), ctypes.addressof(licence), 0, 0, 0, 0, 0, name)
-link, _ = bpf(LINK_CREATE, "=IIII", program, interface, attach_type, flags)
+program, _ = bpf(PROG_LOAD, "=IIQQIIQII16s", kind, len(instructions), ctypes.addressof(code), ctypes.addressof(licence),
+                 0, 0, 0, 0, 0, name)
+link, _ = bpf(LINK_CREATE, "=IIII", program, interface, attach_type, flags if place == "ahead" else 0)
 print("attached", flush=True)
 time.sleep(600)
 """
@@ -47,10 +52,12 @@ XDP_DROP, XDP_PASS = 1, 2
 
 
 class ForeignProgram:
-    """A program of somebody else's by TCX or XDP, which answers the same for every packet."""
+    """A program of somebody else's by TCX or XDP, which answers the same for every packet, or only for those `to` an IPv4
+    address, and leaves the others to the next."""
 
-    def __init__(self, namespace, interface, hook, verdict, name="monitor"):
-        self._process = namespace.start("/usr/bin/python3", "-c", _ATTACH, interface, hook, verdict, name,
+    def __init__(self, namespace, interface, hook, verdict, name="monitor", place="ahead", to=None):
+        last_byte = -1 if to is None else to.rpartition(".")[2]
+        self._process = namespace.start("/usr/bin/python3", "-c", _ATTACH, interface, hook, verdict, name, place, last_byte,
                                         stdout=subprocess.PIPE, text=True)
         assert self._process.stdout.readline() == "attached\n"
 

@@ -8,6 +8,7 @@ import time
 import network
 import traces
 from daemon import check_law, class_of
+from foreign_program import DROP, ForeignProgram
 from traffic import Receiver, Sender
 
 SHAPES = 20
@@ -106,6 +107,20 @@ def test_a_queue_that_is_full_for_one_destination_starves_no_other(net, headgate
     lost = shape["lost"]["ring"]["packets"] + shape["lost"]["device"]["packets"]
     assert len(arrived) >= sent - lost
     assert len(arrived) >= sent * 0.99
+
+
+def test_what_a_program_behind_ours_drops_is_tried_once_and_delays_no_other(net, headgate, programs):
+    headgate.start(PER_DESTINATION.format(rate="800pps", queue="20p"), divert="tcx")
+    refused = network.PEER_MORE_IPV4[0]
+    ForeignProgram(net.host, "eth0", "egress", DROP, place="behind", to=refused)
+    receiver = Receiver(net.peer, programs)
+    loads = [Sender(net.host, programs, to, rate=700, count=2100) for to in (network.PEER_IPV4, refused)]
+    for load in loads:
+        load.finish(refusals=True)
+    counters = headgate.settled_class("clients", 4200)
+    assert {to for to, _ in receiver.stop(settle=0.5).flows} == {network.PEER_IPV4}
+    assert counters["sent"]["packets"] == 2100
+    assert counters["dropped"]["reasons"]["send_failed"]["packets"] == 2100
 
 
 def test_after_a_stop_of_the_process_no_flow_overtakes_itself(net, headgate, programs, divert):

@@ -93,6 +93,20 @@ TEST_F(PacketRingTest, GivesFramesInTheOrderInWhichTheyWereSent) {
   EXPECT_EQ(ring.counts().lost, 0u);
 }
 
+TEST_F(PacketRingTest, SaysHowLongTheFirstOfABatchHasWaited) {
+  PacketRing ring(options());
+  near().send(numbered_frame(0));
+  std::this_thread::sleep_for(milliseconds(60));
+  near().send(numbered_frame(1));
+  ASSERT_EQ(receive(ring, 2).size(), 2u);
+  EXPECT_GE(ring.waited(), milliseconds(60));
+  std::this_thread::sleep_for(milliseconds(60));
+  const Duration before = ring.waited();
+  near().send(numbered_frame(2));
+  ASSERT_EQ(receive(ring, 1).size(), 1u);
+  EXPECT_LT(ring.waited(), before);
+}
+
 TEST_F(PacketRingTest, GoesRoundWithSlotsOutstanding) {
   PacketRing ring(options());
   const std::size_t slots = ring.slots();

@@ -86,6 +86,20 @@ TEST_F(PcapSourceTest, GivesFramesInTheOrderInWhichTheyWereSent) {
   EXPECT_EQ(source.counts().lost, 0u);
 }
 
+TEST_F(PcapSourceTest, SaysHowLongTheFirstOfABatchHasWaited) {
+  PcapSource source(options());
+  near().send(numbered_frame(0));
+  std::this_thread::sleep_for(milliseconds(60));
+  near().send(numbered_frame(1));
+  ASSERT_EQ(receive(source, 2).size(), 2u);
+  EXPECT_GE(source.waited(), milliseconds(59));  // its stamps have microseconds
+  std::this_thread::sleep_for(milliseconds(60));
+  const Duration before = source.waited();
+  near().send(numbered_frame(2));
+  ASSERT_EQ(receive(source, 1).size(), 1u);
+  EXPECT_LT(source.waited(), before);
+}
+
 TEST_F(PcapSourceTest, GoesRoundWithSlotsOutstanding) {
   PcapSource source(options());
   const std::size_t slots = source.slots();

@@ -178,6 +178,16 @@ TEST_F(WorkerTest, WhatOverflowsForWantOfProcessorTimeIsStarved) {
   expect_law(shape, clock.now());
 }
 
+TEST_F(WorkerTest, WhatComesLongAfterALostPacketIsNotLate) {
+  TestShape& shape = add_shape(class_of(10, 2));
+  shape.dead_man_switch.unread = milliseconds(90);  // since the lost one
+  shape.source.frames_waited = milliseconds(1);
+  for (int i = 0; i < 10; ++i) shape.source.add(frame_to(1));
+  run();
+  EXPECT_EQ(dropped(shape, DropReason::starved), 0u);
+  EXPECT_GT(dropped(shape, DropReason::queue_full), 0u);
+}
+
 TEST_F(WorkerTest, WhatOverflowsInTimeIsQueueFull) {
   TestShape& shape = add_shape(class_of(10, 2));
   shape.dead_man_switch.unread = kMaxCatchUp;

@@ -60,6 +60,8 @@ class FakePacketSource : public PacketSource {
     return count;
   }
 
+  Duration waited() const override { return frames_waited; }
+
   void give_back(std::span<const std::uint32_t> slots) override {
     const std::lock_guard lock(mutex_);
     for (const std::uint32_t slot : slots) {
@@ -79,6 +81,7 @@ class FakePacketSource : public PacketSource {
   std::size_t slots() const override { return slots_; }
 
   std::atomic<bool> fail{false};  // receive() throws
+  Duration frames_waited = Duration::max();
 
   std::size_t slots_out() {
     const std::lock_guard lock(mutex_);
