@@ -16,7 +16,8 @@
 namespace headgate {
 
 // A queue is a chain of packets. From `first_waiting` on they wait for their bucket; those before it are paid for and may
-// leave, they only have not been released yet. When `first_waiting` may leave is known, of those behind it not yet.
+// leave, they only have not been released yet. When `first_waiting` may leave is known, and not yet when those behind it
+// may.
 struct alignas(64) Backlog {
   FlowNumber flow = kNoFlow;
   PacketHandle head = kNoPacket;

@@ -1,5 +1,5 @@
-// Finds the class of a packet and makes its flow key. Nothing changes once it is built but the meter of control traffic,
-// so all threads of a shape may use one.
+// Finds the class of a packet and makes its flow key. Once it is built, only the meter of control traffic changes, so
+// all threads of a shape may use one.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,8 @@ class Classifier {
   // nor IPv6 match no class.
   //
   // Without a class with `control`, control traffic only comes here beyond its limit, and is taken as any other. With
-  // one all of it comes: those classes take what they match; of the rest what keeps the limit matches no class, and
-  // what is beyond it is taken as any other.
+  // one, all of it comes here. Classes with `control` take what they match; of the rest, what keeps the limit matches
+  // no class, and what is beyond it is taken as any other.
   void classify(ArrivingPacket& packet) const;
 
   // True when packets of this class go on unshaped (kUnmatched or bypass).

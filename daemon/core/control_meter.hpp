@@ -1,5 +1,5 @@
-// Says of control traffic that came to headgate, though no class with `control` takes it, whether it keeps the shape's
-// limit. The divert program in the kernel does the same for what it lets go on.
+// Whether control traffic keeps the shape's limit: of what comes to headgate, that which no class with `control` takes.
+// The divert program in the kernel does the same for what it lets go on.
 #pragma once
 
 #include <atomic>

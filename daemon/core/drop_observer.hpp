@@ -1,4 +1,4 @@
-// Who wants to see the packets that the shaper itself drops, in their last moment. The worker's thread; must not call the
+// Is shown each packet that the shaper itself drops, just before it is gone. The worker's thread; must not call the
 // shaper.
 #pragma once
 

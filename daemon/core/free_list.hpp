@@ -44,7 +44,7 @@ class FreeList {
     assert(ready_ < ready_end_);
     numbers_[ready_++] = number;
   }
-  // What the next take() gives but `later`; that many must be ready.
+  // What take() will give after `later` other calls of it; there must be enough ready.
   std::uint32_t next(std::uint32_t later = 0) const { return numbers_[ready_ - 1 - later]; }
 
  private:

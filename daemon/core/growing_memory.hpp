@@ -16,8 +16,8 @@ class GrowingMemory {
   std::byte* start() const { return area_->start(); }
   std::size_t usable() const { return area_->usable(); }
 
-  // At least so many bytes usable, a whole step more than there were. False: the source has no more. Then it is not asked
-  // again each time.
+  // Makes at least so many bytes usable, and at least a step more than there were. False: the source has no more; it is
+  // not asked again at each of the next attempts.
   bool grow_to(std::size_t bytes);
 
   // Bytes of one step, and what is worth keeping ready beyond what is in use: an eighth of all, 64 KiB to 2 MiB.

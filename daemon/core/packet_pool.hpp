@@ -36,7 +36,7 @@ struct StoredPacket {
   PacketHandle next = kNoPacket;      // in its queue
   PacketHandle previous = kNoPacket;  // in its queue
   Instant arrival{};
-  // It leaves at this instant at the earliest: not before it arrived; when its turn is next, not before its bucket lets
+  // It leaves no earlier than this: at first its arrival; when its turn is next, the instant at which its bucket lets
   // it go. Once it is paid for, its bucket means it to leave at this very instant.
   Instant earliest{};
   std::uint32_t flow = 0;
@@ -87,7 +87,7 @@ class PacketPool {
   void keep_lent();  // copies every frame that is lent
   bool lends() const { return !lent_.empty(); }
   static constexpr std::size_t kLentFrom = 4096;  // bytes; what is smaller is copied all the same
-  static constexpr std::size_t kMostLent = 512;   // at once; and so is what comes then
+  static constexpr std::size_t kMostLent = 512;   // at once; further ones are copied
 
   StoredPacket& operator[](PacketHandle packet) { return *header(packet); }
   const StoredPacket& operator[](PacketHandle packet) const { return *header(packet); }

@@ -55,8 +55,8 @@ class Schedule {
   void complete_sent(std::span<const DuePacket> packets, Instant now);
   void complete_dropped(std::span<const DuePacket> packets, DropReason reason);
 
-  // When the next packet is due: exact; in the past when packets are overdue. None: nothing is queued, but in suspended
-  // shapes.
+  // When the next packet is due: exact; in the past when packets are overdue. None: nothing is queued, except in
+  // suspended shapes.
   std::optional<Instant> next_release() const;
 
   // Some frame that was admitted as lent is neither completed nor copied.

@@ -127,7 +127,8 @@ class Shaper {
     std::unique_ptr<Content> content_;
   };
 
-  // Any thread, also while the worker runs, but no reconfigure(): reads only what that writes. Throws std::bad_alloc.
+  // Any thread, also while the worker runs, but not during reconfigure(): it reads only what that writes. Throws
+  // std::bad_alloc.
   // No other Change may be put in force between this and the reconfigure() that takes it.
   std::unique_ptr<Change> prepare(std::vector<ClassConfig> classes) const;
 
@@ -148,8 +149,8 @@ class Shaper {
   void reconfigure(Change& change, const Reclassify& classify, Instant now,
                    const GiveAway& give_away = {}) noexcept;
 
-  // Takes in a packet that another shaper gave away: as one that reconfigure() admits again, but for want of packet memory
-  // it is treated as any arriving packet.
+  // Takes in a packet that another shaper gave away, as one that reconfigure() admits again. Only where packet memory
+  // is short it is treated as any arriving packet.
   void readmit(const ArrivingPacket& packet, Instant now);
 
   std::optional<ClassIndex> find_class(std::string_view name) const;

@@ -17,7 +17,8 @@ struct ShaperReading {
 
 ShaperReading reading_of(Shaper& shaper, Instant now);
 
-// The sum, with delays over all packets alike; one reading needs none of its own. Classes are added by name; those of the first reading count.
+// The sum. Percentiles of delays are those of all packets together; where there is only one reading it needs no
+// `delays`. Classes are added up by name; the sum has those of the first reading.
 ShaperStatistics sum_of(const std::vector<ShaperReading>& readings);
 
 }  // namespace headgate

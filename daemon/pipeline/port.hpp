@@ -63,9 +63,9 @@ class Port {
   std::size_t read(std::size_t most, OutgoingBatch& outgoing);
   std::size_t take_hand_overs(std::size_t most);
   bool has_hand_overs() const;
-  // A reset of the dead-man switch was refused: the port must look again though no frame may come.
+  // A reset of the dead-man switch was refused: the port must look again even if no frame comes.
   bool must_look_again() const { return reset_withheld_ || clearing_; }
-  // What the last look found had waited for want of a processor.
+  // What the last read() found had waited because the worker had no processor.
   bool was_late() const { return was_late_; }
   // A hand-off ring was full at the last look.
   bool blocked() const { return blocked_; }
@@ -74,11 +74,11 @@ class Port {
   void give_back_slots();
   std::size_t slots_out() const;
 
-  // Resets the dead-man switch although nothing was read: what was diverted last is lost.
+  // Resets the dead-man switch although nothing was read. For when what was diverted last is lost.
   void look_at_switch();
 
-  // One at a time; see there. go_on() takes the steps that can be taken; no slot may be out then. `send_due`: sends all that
-  // is due.
+  // New classes, one reconfiguration at a time. go_on() takes the steps that can be taken; no slot may be out then.
+  // `send_due`: sends all that is due.
   void begin(Reconfiguration& reconfiguration);
   bool can_go_on() const;
   void go_on(const std::function<void()>& send_due);

@@ -1,8 +1,8 @@
 // New classes on their way through all workers of a shape.
 //
-// Each worker that learns of them reads no more for the shape, and says so in its hand-off ring to each of the others. It
-// takes what the others hand it until it has met their word, too. Then, in three steps that no worker begins before all
-// have ended the one before:
+// A worker that learns of them stops reading for the shape, and says so to each of the others through a hand-off ring.
+// It goes on taking what they hand it until each of them has said the same. Then there are three steps; no worker
+// begins one before all have ended the one before:
 //   1. it stands: every packet that was classified by the old classes is in some shaper or sent;
 //   2. it puts the new classes in force. What waits and now belongs to another worker is laid out for that one, what is
 //      not shaped any more is sent;

@@ -36,12 +36,13 @@ class ShapeWatch {
   // How long what has just been read may have waited.
   Duration unread_for(Instant now) const { return switch_.unread_for(now); }
 
-  // Whether this part is to drop what it has; then it says when it has nothing more. Of what it finds all parts are told.
+  // Whether this part is to drop what it has; it calls cleared() when it has nothing more. The first part that finds
+  // out tells the others.
   bool must_clear(std::size_t part, Instant now);
   void cleared(std::size_t part, Clock& clock);
 
-  // Resets the switch, as of a `clock` that is read then. False: somebody does not get on or must clear, and it was not
-  // reset.
+  // Resets the switch, at the time that `clock` shows then. False: it was not reset, because some part does not get on
+  // or must clear.
   bool reset(std::size_t part, Instant now, Clock& clock);
 
   // While a part is busy and has others to look at, it does so no more often than this.

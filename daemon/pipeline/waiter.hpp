@@ -30,9 +30,9 @@ class Waiter {
   // Any thread. A system call only when the worker sleeps or is about to.
   virtual void wake() = 0;
 
-  // Any thread. As wake(), but may leave a worker asleep that wakes by itself within kSoon: what it is to find then
-  // can wait as long, and being woken twice costs much more than being woken once; and where each wake-up comes from the
-  // same timer, each is late by about the same, and the departures stay even.
+  // Any thread. As wake(), but a worker that wakes by itself within kSoon may be left asleep: what it is to find can
+  // wait as long. Being woken twice costs much more than being woken once; and where all wake-ups come from the same
+  // timer, all are late by about the same, and the departures stay even.
   virtual void wake_soon() { wake(); }
 
   static constexpr Duration kNap = std::chrono::microseconds(50);

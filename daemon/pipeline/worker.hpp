@@ -56,8 +56,8 @@ class Worker {
 
  private:
   // A real-time thread that has the processor for more than 95 % of a second is stopped by the kernel for the rest of it,
-  // for the ordinary threads' sake. It gives them the same share in small pieces: after a stretch of which it took more
-  // than so much.
+  // for the ordinary threads' sake. This one gives them the same share in small pieces: it rests after each stretch of
+  // which it took more than so much.
   static constexpr Duration kStretch = std::chrono::milliseconds(10);
   static constexpr int kMostPercent = 94;
   static constexpr Duration kRest = std::chrono::microseconds(650);

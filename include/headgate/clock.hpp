@@ -1,7 +1,7 @@
 // Time as headgate knows it: nanoseconds of the kernel's CLOCK_MONOTONIC.
 //
-// Nothing below daemon/linux reads a clock. Whoever needs the time is handed an Instant, so a test or a simulator
-// may run ten virtual years in a second.
+// Core and pipeline read no clock of the system. Whoever needs the time there is handed an Instant or a Clock, so a
+// test or a simulator may run ten virtual years in a second.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // The configuration as values: what the file or the command line said, checked and with defaults filled in.
-// See headgate.toml(5) for the grammar; daemon/config_file.hpp makes a Config of a file.
+// See headgate.toml(5) for the grammar; daemon/config/config_file.hpp makes a Config of a file.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ struct ClassConfig {
   Burst burst;
   QueueCapacity queue;
   bool bypass = false;   // counted, never shaped
-  bool control = false;  // takes neighbour discovery, router discovery and DHCP too
+  bool control = false;  // takes control traffic too
   LinkLayer link_layer;  // its shape's
   bool operator==(const ClassConfig&) const = default;
 };
@@ -112,7 +112,7 @@ struct DaemonConfig {
   std::uint32_t max_flows = 65'536;           // flow records of each shape
   Duration idle = std::chrono::seconds(60);   // a flow without packets for this long is forgotten
   std::string control = kDefaultControlPath;  // control socket
-  std::uint32_t workers = 0;                  // threads for all shapes; 0: one a processor at most
+  std::uint32_t workers = 0;                  // for all shapes; 0: one a shape, at most one a processor
   bool operator==(const DaemonConfig&) const = default;
 };
 

@@ -99,7 +99,8 @@ struct UnshapedStatistics {
   Duration open{};          // and for how long in all
 };
 
-// What the programs in the kernel decided themselves, super-packets as the packets they hold; in no other count.
+// What the programs in the kernel decided themselves; in no other count. Super-packets count as the packets they hold,
+// foreign ones as one.
 struct HookCounts {
   Count unshapable;       // went on, for it cannot be taken out: tunnel metadata, decrypted by IPsec
   Count control_traffic;  // went on within its limit
