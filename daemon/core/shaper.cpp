@@ -85,6 +85,7 @@ std::size_t Shaper::release_all(std::span<DuePacket> out) {
 void Shaper::drop_all(DropReason reason) {
   ShaperState& state = *state_;
   assert(state.outstanding == 0);
+  if (state.chunks_in_use == 0) return;  // nothing is queued: each packet has a chunk
   if (!state.suspended) state.leave_wheel();
   for (FlowNumber flow = 0; flow < state.flows.numbers(); ++flow) {
     if (!state.flows.in_use(flow)) continue;

@@ -71,17 +71,19 @@ std::size_t length_of(const msghdr& message) {
   return bytes;
 }
 
-// Whether the MTU is kept by what stands behind one or two tags.
-bool fits_behind_its_tags(const msghdr& message, std::size_t prefix, unsigned mtu) {
+// Whether the MTU is kept by what stands behind one or two tags, but not by the rules for packet sockets, which allow for
+// one tag of 802.1Q.
+bool needs_detour(const msghdr& message, std::size_t prefix, unsigned mtu) {
   constexpr std::size_t kTypeAt = 2 * ETH_ALEN;
   constexpr std::size_t kTagBytes = 4;
   const auto start = start_of<sizeof(VirtioHeader) + kTypeAt + 2 * kTagBytes>(message);
+  const auto type_at = [&start](std::size_t at) { return start[at] << 8U | start[at + 1]; };
   std::size_t tags = 0;
-  for (std::size_t at = prefix + kTypeAt; tags < 2; at += kTagBytes, ++tags) {
-    const unsigned type = start[at] << 8U | start[at + 1];
-    if (type != ETH_P_8021Q && type != ETH_P_8021AD) break;
-  }
-  return tags > 0 && length_of(message) <= prefix + ETH_HLEN + tags * kTagBytes + mtu;
+  for (std::size_t at = prefix + kTypeAt; tags < 2; at += kTagBytes, ++tags)
+    if (type_at(at) != ETH_P_8021Q && type_at(at) != ETH_P_8021AD) break;
+  const std::size_t bare = prefix + ETH_HLEN + mtu;
+  const std::size_t allowed = bare + (type_at(prefix + kTypeAt) == ETH_P_8021Q ? kTagBytes : 0);
+  return length_of(message) > allowed && length_of(message) <= bare + tags * kTagBytes;
 }
 
 }  // namespace
@@ -129,23 +131,20 @@ void PacketTransmitter::State::send_gathered(std::size_t count, std::span<bool> 
   while (done < count) {
     const int result =
         sendmmsg(socket.get(), &messages[done], static_cast<unsigned>(count - done), MSG_DONTWAIT);
-    if (result > 0) {
-      std::fill_n(sent.begin() + static_cast<std::ptrdiff_t>(done), result, true);
-      done += static_cast<std::size_t>(result);
-      continue;
-    }
-    if (errno == EINTR) continue;
-    if (errno == EMSGSIZE) {
-      sent[done] = send_by_detour(messages[done].msg_hdr);
-      ++done;
-      continue;
-    }
-    sent[done++] = false;  // this one cannot be sent; the next may
+    if (result < 0 && errno == EINTR) continue;
+    const auto accepted = static_cast<std::size_t>(std::max(result, 0));
+    std::fill_n(sent.begin() + static_cast<std::ptrdiff_t>(done), accepted, true);
+    done += accepted;
+    if (done == count) return;
+    // The call ends at a frame that was refused, and says why only of the first. It is not tried again; the next may pass.
+    sent[done] = send_by_detour(messages[done].msg_hdr);
+    ++done;
   }
 }
 
+// Only what the kernel has not tried to send because of its length.
 bool PacketTransmitter::State::send_by_detour(const msghdr& message) const {
-  if (detour_index == 0 || !fits_behind_its_tags(message, prefix_bytes, mtu)) return false;
+  if (detour_index == 0 || !needs_detour(message, prefix_bytes, mtu)) return false;
   sockaddr_ll address = address_of(detour_index);
   msghdr detoured = message;
   detoured.msg_name = &address;

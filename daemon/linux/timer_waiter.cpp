@@ -131,7 +131,7 @@ void TimerWaiter::wait_for_arrivals(std::optional<Instant> until, bool busy) {
   if (busy) return clock.sleep(std::min(left().value_or(kNap), kNap));
   Duration nap = kShortestNap;
   for (bool napping = false; state_.load(std::memory_order_acquire) == kWaiting && !has_arrived();
-       napping = true) {
+       napping = !napping) {
     std::optional<Duration> limit = left();
     if (limit == Duration::zero()) return;
     if (napping) {

@@ -37,7 +37,7 @@ std::size_t Port::read(std::size_t most, OutgoingBatch& outgoing) {
   const std::size_t count = receive(limit);
   if (!reads()) return count;
   const bool all = count < limit;  // the source has nothing more
-  if (count > 0 || clearing_) {
+  if (count > 0 || must_look_again() || watch_.told(part_)) {
     const Instant now = clock_.now();
     clearing_ = watch_.must_clear(part_, now);
     // The switch is armed also by a packet that was lost on its way here, which no frame waited for.
@@ -50,8 +50,6 @@ std::size_t Port::read(std::size_t most, OutgoingBatch& outgoing) {
       if (count < kBusyFrames || !watch_.may_reset_later(part_, now))
         reset_withheld_ = !watch_.reset(part_, now, clock_);
     }
-  } else if (reset_withheld_) {
-    reset_withheld_ = !watch_.reset(part_, clock_.now(), clock_);
   }
   if (all && !blocked_) late_ = false;
   if (ended_ && all && !blocked_) end_reading();
@@ -76,6 +74,7 @@ std::size_t Port::room() const {
 }
 
 void Port::take(std::size_t count, OutgoingBatch& outgoing) {
+  if (count == 0) return;
   const Instant now = clock_.now();
   if (observed_) taps_.set_time(now);
   for (const CapturedFrame& captured : std::span(frames_).first(count)) {
@@ -122,11 +121,11 @@ void Port::admit(Instant now) {
   arriving_count_ = 0;
 }
 
-// Younger packets have passed what stands in the source, and what waits in the shaper.
+// Younger packets have passed what stands in the source, what waits in the shaper, and what peers have read before now.
 void Port::clear(std::size_t count, bool all) {
   const Instant now = clock_.now();
-  if (observed_) taps_.set_time(now);
-  shaper_.drop_all(DropReason::overtaken);
+  cleared_at_ = now;
+  drop_queued();
   for (const CapturedFrame& captured : std::span(frames_).first(count)) {
     own().slots.push_back(captured.slot);
     drop(describe(captured, now), DropReason::overtaken, captured.frame.size() < captured.wire_length);
@@ -134,6 +133,17 @@ void Port::clear(std::size_t count, bool all) {
   if (!all) return;
   watch_.cleared(part_, clock_);
   clearing_ = false;
+}
+
+void Port::drop_queued() {
+  if (observed_) taps_.set_time(clock_.now());
+  shaper_.drop_all(DropReason::overtaken);
+}
+
+void Port::look_after_pause(Instant now) {
+  if (!reads() || clearing_) return;
+  clearing_ = watch_.must_clear(part_, now);
+  if (clearing_) drop_queued();
 }
 
 // A packet that is not admitted.
@@ -174,8 +184,10 @@ void Port::publish() {
 }
 
 std::size_t Port::take_hand_overs(std::size_t most) {
+  if (!has_hand_overs()) return 0;
   std::size_t taken = 0;
-  if (observed_) taps_.set_time(clock_.now());
+  const Instant now = clock_.now();
+  if (observed_) taps_.set_time(now);
   for (Input& input : inputs_) {
     if (input.from == nullptr || input.stands || input.ended) continue;
     const std::span<HandOffEntry> entries = input.from->peek(most - taken);
@@ -188,17 +200,19 @@ std::size_t Port::take_hand_overs(std::size_t most) {
         break;
       }
       input.slots.push_back(entry.slot);
-      if (clearing_) {
+      if (clearing_ || entry.packet.arrival <= cleared_at_) {
         drop(entry.packet, DropReason::overtaken, false);
         continue;
       }
       if (observed_) taps_.received(entry.packet, false);
-      arriving_[arriving_count_++] = entry.packet;
+      ArrivingPacket& packet = arriving_[arriving_count_++];
+      packet = entry.packet;
+      if (now - packet.arrival > kMaxCatchUp) packet.late = was_late_ = true;
     }
     input.from->consume(done);
     taken += done;
   }
-  if (arriving_count_ > 0) admit(clock_.now());
+  admit(now);
   return taken;
 }
 

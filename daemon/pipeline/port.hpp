@@ -65,6 +65,9 @@ class Port {
   bool has_hand_overs() const;
   // A reset of the dead-man switch was refused: the port must look again even if no frame comes.
   bool must_look_again() const { return reset_withheld_ || clearing_; }
+  // The worker has been away for longer than the patience, and is to send before it has come to each port: drops what
+  // waits where younger packets have passed it.
+  void look_after_pause(Instant now);
   // What the last read() found had waited because the worker had no processor.
   bool was_late() const { return was_late_; }
   // A hand-off ring was full at the last look.
@@ -126,6 +129,7 @@ class Port {
   void take(std::size_t count, OutgoingBatch& outgoing);
   ArrivingPacket describe(const CapturedFrame& captured, Instant now) const;
   void clear(std::size_t count, bool all);
+  void drop_queued();
   void drop(const ArrivingPacket& packet, DropReason reason, bool clipped);
   void hand_over(const ArrivingPacket& packet, std::uint32_t slot);
   void tell_peers(HandOffEntry::Kind kind);
@@ -151,6 +155,7 @@ class Port {
   bool was_late_ = false;
   bool late_ = false;  // what stands in the source has waited there for want of a processor
   bool clearing_ = false;
+  Instant cleared_at_{};
   bool reset_withheld_ = false;
   bool blocked_ = false;
   Reconfiguration* reconfiguration_ = nullptr;

@@ -11,16 +11,24 @@ ShapeWatch::ShapeWatch(DeadManSwitch& dead_man_switch, std::vector<Watched> part
   for (Watched& watched : parts) parts_.emplace_back(std::move(watched));
 }
 
+bool ShapeWatch::told(std::size_t part) const {
+  return parts_[part].cleared_at.load(std::memory_order_relaxed) != opening_.load(std::memory_order_acquire);
+}
+
 bool ShapeWatch::must_clear(std::size_t part, Instant now) {
-  std::uint64_t opening = opening_.load(std::memory_order_acquire);
-  if (parts_[part].cleared_at.load(std::memory_order_relaxed) != opening) return true;
-  if (switch_.unread_for(now) <= WorkerHealth::kPatience || !switch_.has_let_pass() || !all_cleared())
-    return false;
+  if (told(part)) return true;
+  if (!has_been_open(now) || !all_cleared()) return false;
   // One of several that find it begins; the others are told.
+  std::uint64_t opening = parts_[part].cleared_at.load(std::memory_order_relaxed);
   opening_.compare_exchange_strong(opening, opening + 1, std::memory_order_acq_rel);
   for (std::size_t other = 0; other < parts_.size(); ++other)
     if (other != part) parts_[other].watched.waiter.wake();
   return true;
+}
+
+// And packets have passed.
+bool ShapeWatch::has_been_open(Instant now) const {
+  return switch_.unread_for(now) > WorkerHealth::kPatience && switch_.has_let_pass();
 }
 
 void ShapeWatch::cleared(std::size_t part, Clock& clock) {
@@ -43,9 +51,11 @@ bool ShapeWatch::reset(std::size_t part, Instant now, Clock& clock) {
   if (!all_cleared()) return false;
   for (std::size_t other = 0; other < parts_.size(); ++other)
     if (other != part && stands_still(parts_[other], now, kLookPatience)) return false;
+  // Not `now`: this process may have been stopped since.
+  const Instant at = clock.now();
+  if (has_been_open(at)) return false;
   parts_[part].reset_at = now;
-  // Not `now`: this process may have been stopped since, which the switch is to notice.
-  switch_.reset(clock.now());
+  switch_.reset(at);
   return true;
 }
 

@@ -39,10 +39,12 @@ class ShapeWatch {
   // Whether this part is to drop what it has; it calls cleared() when it has nothing more. The first part that finds
   // out tells the others.
   bool must_clear(std::size_t part, Instant now);
+  // Another part has found out, and this one has not cleared yet.
+  bool told(std::size_t part) const;
   void cleared(std::size_t part, Clock& clock);
 
   // Resets the switch, at the time that `clock` shows then. False: it was not reset, because some part does not get on
-  // or must clear.
+  // or must clear; this part is to ask must_clear() again.
   bool reset(std::size_t part, Instant now, Clock& clock);
 
   // While a part is busy and has others to look at, it does so no more often than this.
@@ -66,6 +68,7 @@ class ShapeWatch {
     std::atomic<std::uint64_t> cleared_at{0};  // the opening for which it has cleared
   };
 
+  bool has_been_open(Instant now) const;
   bool all_cleared() const;
   static bool stands_still(const Part& part, Instant now, Duration patience);
 

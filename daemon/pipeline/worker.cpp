@@ -29,13 +29,15 @@ void Worker::stop() {
 void Worker::go_round() {
   if (has_requests_.load(std::memory_order_relaxed)) run_requests();
   attend_to_ports();
+  const Instant began = clock_.now();
   const std::size_t read_count = read();
   const Instant now = clock_.now();
+  look_after_pause(now);
   note_lateness(now);
   rest_at_times(now);
   outgoing_.take_due(now);
   const bool sends = !outgoing_.empty();
-  if (sends) send_due(now);
+  if (sends) send_due(began);
   schedule_.grow_ahead();
   const std::optional<Instant> next = schedule_.next_release();
   give_back_slots(next);
@@ -69,9 +71,15 @@ void Worker::note_lateness(Instant now) {
                              std::memory_order_relaxed);
 }
 
-// Not when this thread was stopped since it took them: then younger packets may pass them, and the ports find out.
-void Worker::send_due(Instant now) {
-  if (clock_.now() - now > WorkerHealth::kPatience) return outgoing_.drop(DropReason::overtaken);
+// The batch may end before it has come to each port.
+void Worker::look_after_pause(Instant now) {
+  if (health_.has_looked_for(now, WorkerHealth::kPatience)) return;
+  for (const PortEntry& entry : ports_) entry.port->look_after_pause(now);
+}
+
+// Not when this thread was stopped since the round began: then younger packets may pass them, and the ports find out.
+void Worker::send_due(Instant began) {
+  if (clock_.now() - began > WorkerHealth::kPatience) return outgoing_.drop(DropReason::overtaken);
   outgoing_.send();
 }
 

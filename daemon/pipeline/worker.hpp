@@ -74,7 +74,8 @@ class Worker {
   void go_round();
   std::size_t read();
   void note_lateness(Instant now);
-  void send_due(Instant now);
+  void look_after_pause(Instant now);
+  void send_due(Instant began);
   void send_all_due();
   void give_back_slots(std::optional<Instant> next);
   void give_back_slots();

@@ -11,6 +11,18 @@
 __u64 packets;
 __u64 marked_packets;
 
+__u64 tries;
+
+// Counts the UDP packets over IPv4 that come, and drops those whose payload begins with an odd byte.
+SEC("tc")
+int refuse_odd(struct __sk_buff* skb) {
+  __u8 first;
+  if (skb->protocol != bpf_htons(ETH_P_IP)) return TC_ACT_UNSPEC;
+  if (bpf_skb_load_bytes(skb, ETH_HLEN + 20 + 8, &first, sizeof(first)) < 0) return TC_ACT_UNSPEC;
+  __sync_fetch_and_add(&tries, 1);
+  return first % 2 != 0 ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
 SEC("tc")
 int count(struct __sk_buff* skb) {
   if (skb->protocol != bpf_htons(ETH_P_IP)) return TC_ACT_OK;

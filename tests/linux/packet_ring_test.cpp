@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <linux/if_ether.h>
+#include <sys/resource.h>
 #include "linux/source_waiter.hpp"
 
 #include <array>
@@ -238,6 +239,30 @@ TEST_F(PacketRingTest, AWaitSeesAFrameAndAWakeUpWhileOthersAreNotGivenBack) {
   });
   waiter.wait_prepared(std::nullopt);
   waker.join();
+}
+
+// The socket stays readable while the slot before the next one is out.
+TEST_F(PacketRingTest, AWaitRestsAgainWhenTheSlotsAreBack) {
+  PacketRing ring(options());
+  near().send(numbered_frame(1));
+  const auto frames = receive(ring, 1);
+  ASSERT_EQ(frames.size(), 1u);
+  SourceWaiter waiter(ring);
+  long wake_ups = 0;
+  std::thread sleeper([&] {
+    rusage before{};
+    rusage after{};
+    getrusage(RUSAGE_THREAD, &before);
+    waiter.wait(kSoon);
+    getrusage(RUSAGE_THREAD, &after);
+    wake_ups = after.ru_nvcsw - before.ru_nvcsw;
+  });
+  std::this_thread::sleep_for(milliseconds(50));
+  give_back(ring, frames);
+  std::this_thread::sleep_for(seconds(1));
+  waiter.wake();
+  sleeper.join();
+  EXPECT_LT(wake_ups, 300);  // while it does not rest it wakes up a thousand times a second
 }
 
 TEST_F(PacketRingTest, SurvivesItsDeviceBeingDown) {

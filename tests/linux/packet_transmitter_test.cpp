@@ -10,6 +10,9 @@
 #include <memory>
 #include <system_error>
 
+#include "administrator.skel.h"
+#include "linux/bpf_attachment.hpp"
+#include "linux/netlink.hpp"
 #include "linux/network_lab.hpp"
 #include "support/packet_builder.hpp"
 
@@ -112,6 +115,24 @@ TEST_F(PacketTransmitterTest, WhatAFullQdiscRefusesIsGivenUpAtOnce) {
       "dropped=$(tc -s qdisc show dev eth0 | sed -n 's/.*dropped \\([0-9]*\\),.*/\\1/p' | head -n 1); "
       "test \"$dropped\" -ge " +
       refused + " && test \"$dropped\" -lt $((" + refused + " + 20))");
+}
+
+TEST_F(PacketTransmitterTest, WhatAProgramRefusesIsTriedOnceAmongOthersThatPass) {
+  administrator_bpf* const administrator = administrator_bpf::open_and_load();
+  ASSERT_NE(administrator, nullptr);
+  {
+    Netlink netlink;
+    const BpfAttachment attachment(netlink, DivertMethod::clsact, interface_index("eth0"),
+                                   TrafficHook::egress, "administrator",
+                                   bpf_program__fd(administrator->progs.refuse_odd));
+    PacketTransmitter transmitter(options());
+    std::vector<Frame> frames;
+    for (int i = 0; i < 100; ++i) frames.push_back(numbered_frame(static_cast<std::uint8_t>(i)));
+    const std::vector<bool> sent = send(transmitter, frames);
+    for (std::size_t i = 0; i < sent.size(); ++i) EXPECT_EQ(sent[i], i % 2 == 0) << i;
+    EXPECT_EQ(administrator->bss->tries, 100u);
+  }
+  administrator_bpf::destroy(administrator);
 }
 
 TEST_F(PacketTransmitterTest, ADeepQdiscDoesNotUseUpTheSocketsBuffer) {

@@ -133,6 +133,25 @@ TEST_F(ShapeWatchTest, AfterAnOpeningInWhichPacketsPassedEveryPartClearsBeforeAR
   expect_all_reset();
 }
 
+TEST_F(ShapeWatchTest, AResetDoesNotWipeOutAnOpeningThatCameAfterTheLastLook) {
+  expect_all_reset();
+  EXPECT_FALSE(watch_.must_clear(0, clock_.now()));
+  open_the_host();
+  expect_withheld(0);
+  EXPECT_TRUE(watch_.must_clear(0, clock_.now()));
+}
+
+TEST_F(ShapeWatchTest, APartIsToldUntilItHasCleared) {
+  open_the_host();
+  EXPECT_FALSE(watch_.told(0));
+  EXPECT_TRUE(watch_.must_clear(1, clock_.now()));
+  for (std::size_t i = 0; i < kParts; ++i) {
+    EXPECT_TRUE(watch_.told(i));
+    watch_.cleared(i, clock_);
+    EXPECT_FALSE(watch_.told(i));
+  }
+}
+
 TEST_F(ShapeWatchTest, NothingIsClearedWhereNothingPassed) {
   switch_.unread = seconds(1);
   EXPECT_FALSE(watch_.must_clear(0, clock_.now()));

@@ -143,6 +143,157 @@ TEST_F(WorkerTest, WhatWaitedWhileYoungerPacketsPassedIsDropped) {
   expect_law(shape, clock.now());
 }
 
+TEST_F(WorkerTest, WhatWaitsIsDroppedAlsoWhereTheBatchEndsBeforeItHasComeToThatShape) {
+  TestShape& flooded = add_shape(class_of(1000), {}, 100'000);
+  TestShape& shape = add_shape(class_of(10));
+  for (int i = 0; i < 5; ++i) shape.source.add(frame_to(1));
+  bool stopped = false;
+  waiter.before_sleep = [&](std::optional<Instant>) {
+    if (std::exchange(stopped, true)) return;
+    EXPECT_EQ(shape.sink.departures.size(), 1u);
+    clock.advance(seconds(1));
+    for (int i = 0; i < 200; ++i) flooded.source.add(frame_to(2));
+    shape.source.add(frame_to(1));
+    shape.dead_man_switch.unread = seconds(1);
+    shape.dead_man_switch.let_pass = true;
+  };
+  run();
+  EXPECT_EQ(shape.sink.departures.size(), 1u);
+  EXPECT_EQ(dropped(shape, DropReason::overtaken), 5u);
+  EXPECT_EQ(flooded.sink.departures.size(), 200u);
+  expect_law(shape, clock.now());
+}
+
+// A shape of two parts, both at one worker.
+class TwoPartsTest : public WorkerFixture {
+ protected:
+  struct Part {
+    explicit Part(TwoPartsTest& test) : sink(test.clock), shaper({}, {test.config}, test.memory) {}
+    FakePacketSource source{1024, SlotsReturn::in_any_order};
+    RecordingSink sink;
+    Shaper shaper;
+    PacketTaps taps;
+    HandOff to_the_other{128};
+    std::optional<Port> port;
+  };
+
+  void make(const ClassConfig& class_config) {
+    config = class_config;
+    for (auto& part : parts) part.emplace(*this);
+    classifier = classifier_of({config});
+    watch.emplace(dead_man_switch, std::vector{watched(0), watched(1)});
+    for (std::size_t own = 0; own < 2; ++own) {
+      Part& part = *parts[own];
+      Part& other = *parts[1 - own];
+      std::vector<std::optional<PortPeer>> peers(2);
+      peers[1 - own].emplace(PortPeer{
+          .to = part.to_the_other, .from = other.to_the_other, .source = other.source, .waiter = waiter});
+      part.port.emplace(PortOptions{.source = part.source,
+                                    .sink = part.sink,
+                                    .shaper = part.shaper,
+                                    .taps = part.taps,
+                                    .watch = *watch,
+                                    .classifier = classifier,
+                                    .part = own,
+                                    .peers = std::move(peers)},
+                        clock);
+      worker.schedule().add(part.shaper);
+      worker.add_port(*part.port);
+    }
+  }
+  ~TwoPartsTest() override {
+    for (auto& part : parts) {
+      worker.remove_port(*part->port);
+      part->shaper.drop_all(DropReason::stop);
+      worker.schedule().remove(part->shaper);
+    }
+  }
+  ShapeWatch::Watched watched(std::size_t part) {
+    return {.source = parts[part]->source,
+            .health = worker.health(),
+            .waiter = waiter,
+            .inputs = {&parts[1 - part]->to_the_other}};
+  }
+
+  // As the first part would: what was read now, and lies in the ring.
+  void hand_over(const Frame& frame) {
+    std::array<CapturedFrame, 1> captured;
+    parts[0]->source.add(frame);
+    ASSERT_EQ(parts[0]->source.receive(captured), 1u);
+    ArrivingPacket packet{.frame = captured[0].frame,
+                          .arrival = clock.now(),
+                          .charged_bytes = captured[0].wire_length,
+                          .charged_packets = 1};
+    classifier->classify(packet);
+    *parts[0]->to_the_other.stage() = {.packet = packet, .slot = captured[0].slot};
+    parts[0]->to_the_other.publish();
+  }
+
+  std::size_t sent() const { return parts[0]->sink.departures.size() + parts[1]->sink.departures.size(); }
+  std::uint64_t dropped(DropReason reason) {
+    std::uint64_t sum = 0;
+    for (auto& part : parts)
+      sum += part->shaper.statistics(clock.now()).dropped[static_cast<std::size_t>(reason)].packets;
+    return sum;
+  }
+
+  ClassConfig config;
+  FakeDeadManSwitch dead_man_switch;
+  std::shared_ptr<const Classifier> classifier;
+  std::optional<ShapeWatch> watch;
+  std::array<std::optional<Part>, 2> parts;
+};
+
+TEST_F(TwoPartsTest, APartWithoutFramesDropsWhatWaitsWhenTheOtherFindsOut) {
+  make(class_of(10));
+  for (int i = 0; i < 40; ++i) parts[0]->source.add(frame_to(i % 20));
+  bool stopped = false;
+  waiter.before_sleep = [&](std::optional<Instant>) {
+    if (std::exchange(stopped, true)) return;
+    EXPECT_EQ(sent(), 20u) << "the first of each flow";
+    EXPECT_FALSE(parts[1]->sink.departures.empty());
+    clock.advance(seconds(1));
+    parts[0]->source.add(frame_to(1));
+    dead_man_switch.unread = seconds(1);
+    dead_man_switch.let_pass = true;
+  };
+  const int resets = dead_man_switch.resets;
+  run();
+  EXPECT_EQ(sent(), 20u);
+  EXPECT_EQ(dropped(DropReason::overtaken), 21u);
+  EXPECT_GT(dead_man_switch.resets, resets);
+}
+
+TEST_F(TwoPartsTest, WhatLayInARingThroughAnOpeningIsDropped) {
+  make(class_of(10));
+  parts[0]->source.add(frame_to(1));
+  waiter.on_idle = [&, stopped = false]() mutable {
+    if (std::exchange(stopped, true)) return worker.stop();
+    hand_over(frame_to(2));
+    clock.advance(seconds(1));
+    dead_man_switch.unread = seconds(1);
+    dead_man_switch.let_pass = true;
+    parts[0]->source.add(frame_to(1));
+  };
+  worker.run();
+  EXPECT_EQ(sent(), 1u);
+  EXPECT_EQ(dropped(DropReason::overtaken), 2u);
+}
+
+TEST_F(TwoPartsTest, WhatLayInARingForWantOfProcessorTimeIsStarvedWhereItOverflows) {
+  make(class_of(10, 2));
+  waiter.on_idle = [&, handed_over = false]() mutable {
+    if (std::exchange(handed_over, true)) return worker.stop();
+    for (int i = 0; i < 10; ++i) hand_over(frame_to(1));
+    clock.advance(milliseconds(50));
+  };
+  const std::uint64_t late_times = worker.health().late_times;
+  worker.run();
+  EXPECT_GT(dropped(DropReason::starved), 0u);
+  EXPECT_EQ(dropped(DropReason::queue_full), 0u);
+  EXPECT_GT(worker.health().late_times, late_times);
+}
+
 TEST_F(WorkerTest, WhatComesAfterAnOpeningIsShaped) {
   TestShape& shape = add_shape(class_of(10));
   shape.source.add(frame_to(1));
