@@ -1,8 +1,10 @@
 """A daemon with many shapes: descriptors, memory, and what it leaves."""
 
 import resource
+import time
 
 import processes
+import pytest
 
 SHAPES = 20
 SOFT_LIMIT = 256  # of descriptors: too few for so many shapes
@@ -27,11 +29,15 @@ def start_with_soft_limit(headgate, config, **daemon):
     headgate.wait_ready(patience=100)
 
 
-def test_many_shapes_start_beyond_the_soft_limit_of_descriptors_share_memory_and_leave_nothing(net, headgate, divert):
+def make_links(net, headgate, count):
     links = headgate.directory / "links"
     links.write_text("".join(f"link add v{number} type veth peer name w{number}\n"
-                             f"link set v{number} up\nlink set w{number} up\n" for number in range(SHAPES)))
+                             f"link set v{number} up\nlink set w{number} up\n" for number in range(count)))
     net.host.run("ip", "-batch", links)
+
+
+def test_many_shapes_start_beyond_the_soft_limit_of_descriptors_share_memory_and_leave_nothing(net, headgate, divert):
+    make_links(net, headgate, SHAPES)
     before = set(net.host.links())
 
     config = "".join(SHAPE.format(number) for number in range(SHAPES))
@@ -44,3 +50,22 @@ def test_many_shapes_start_beyond_the_soft_limit_of_descriptors_share_memory_and
 
     headgate.stop(patience=60)
     assert set(net.host.links()) == before
+
+
+@pytest.mark.release
+@pytest.mark.measured
+def test_sixty_shapes_are_ready_soon_within_a_gibibyte_and_stop_soon(net, headgate, figure):
+    make_links(net, headgate, 60)
+    begin = time.monotonic()
+    headgate.start("".join(SHAPE.format(number) for number in range(60)))
+    ready = time.monotonic() - begin
+    assert all(shape["diverting"] for shape in headgate.show()["shapes"])
+    resident = processes.resident_kilobytes(headgate.process.pid)
+    begin = time.monotonic()
+    headgate.stop()
+    stopped = time.monotonic() - begin
+    figure("sixty shapes: ready after, resident, stopped after",
+           [f"{ready:.1f} s", f"{resident / 1024:.0f} MiB", f"{stopped:.1f} s"])
+    assert ready < 6
+    assert resident < 1024 * 1024
+    assert stopped < 5

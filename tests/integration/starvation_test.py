@@ -1,6 +1,7 @@
 """A daemon that gets too little of the processor says so, and why."""
 
 import os
+import subprocess
 import time
 
 import network
@@ -8,6 +9,19 @@ import pytest
 from control_group import ControlGroup
 from daemon import check_law, class_of
 from traffic import Sender
+
+# On each processor, ahead of every thread of a lower priority: busy for 80 of each 100 ms.
+BUSY = """
+import os, sys, time
+os.sched_setaffinity(0, {int(sys.argv[1])})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(90))
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    until = time.monotonic() + 0.08
+    while time.monotonic() < until:
+        pass
+    time.sleep(0.02)
+"""
 
 FLOWS = 20
 
@@ -57,3 +71,22 @@ def test_a_quota_of_processor_time_is_named_and_its_drops_are_starved(net, headg
     while headgate.shape()["state"]:
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+@pytest.mark.timed
+def test_other_threads_of_real_time_priority_are_named(net, headgate, programs):
+    headgate.start(EACH_FLOW)
+    busy = [subprocess.Popen(["/usr/bin/python3", "-c", BUSY, str(processor)])
+            for processor in sorted(os.sched_getaffinity(0))]
+    try:
+        load = Sender(net.host, programs, network.PEER_IPV4, flows=FLOWS, rate=FLOWS * 1000, seconds=10)
+        deadline = time.monotonic() + 9
+        while "real-time priority" not in (state := headgate.shape()["state"]):
+            assert time.monotonic() < deadline, f"{state}:\n{headgate.log()}"
+            time.sleep(0.1)
+        assert state.startswith("too little processor time: other threads of real-time priority")
+        load.stop(refusals=True)
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
