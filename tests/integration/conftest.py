@@ -17,6 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LONGEST_TEST = 180  # s
 ATTEMPTS = 3
 
+# What a shell starts in the background ignores interrupts, and so would all that the tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 _figures = {}
 _not_applicable = []
 _measured_again = []
