@@ -40,9 +40,7 @@ std::size_t Port::read(std::size_t most, OutgoingBatch& outgoing) {
   if (count > 0 || must_look_again() || watch_.told(part_)) {
     const Instant now = clock_.now();
     clearing_ = watch_.must_clear(part_, now);
-    // The switch is armed also by a packet that was lost on its way here, which no frame waited for.
-    was_late_ = count > 0 && watch_.unread_for(now) > kMaxCatchUp && source_.waited() > kMaxCatchUp;
-    late_ = late_ || was_late_;
+    if (count > 0) note_lateness(now);
     if (clearing_) {
       clear(count, all);
     } else {
@@ -54,6 +52,16 @@ std::size_t Port::read(std::size_t most, OutgoingBatch& outgoing) {
   if (all && !blocked_) late_ = false;
   if (ended_ && all && !blocked_) end_reading();
   return count;
+}
+
+// The switch is armed also by a packet that was lost on its way here, which no frame waited for.
+void Port::note_lateness(Instant now) {
+  const Duration unread = watch_.unread_for(now);
+  if (unread <= kMaxCatchUp) return;
+  const Duration waited = std::min(unread, source_.waited());
+  if (waited <= kMaxCatchUp) return;
+  was_late_ = late_ = true;
+  late_until_ = now + std::max(waited, kEcho);
 }
 
 std::size_t Port::receive(std::size_t limit) {
@@ -111,7 +119,7 @@ ArrivingPacket Port::describe(const CapturedFrame& captured, Instant now) const 
                         .vlan_tpid = captured.vlan_tpid,
                         .vlan_tci = captured.vlan_tci,
                         .prefix_bytes = captured.prefix_bytes,
-                        .late = late_};
+                        .late = late_ || now < late_until_};
   classifier_->classify(packet);
   return packet;
 }

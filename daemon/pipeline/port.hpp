@@ -109,6 +109,10 @@ class Port {
   static constexpr std::size_t kBusyFrames = 8;
 
  private:
+  // For so long at least after late packets, and as long as they had waited, an overflow is put down to them. A quota of
+  // the kernel's default period makes a worker late once in that time.
+  static constexpr Duration kEcho = std::chrono::milliseconds(100);
+
   struct Input {
     HandOff* from = nullptr;  // null: the port's own source
     PacketSource* source = nullptr;
@@ -126,6 +130,7 @@ class Port {
   const Input& own() const { return inputs_[part_]; }
   std::size_t room() const;
   std::size_t receive(std::size_t limit);
+  void note_lateness(Instant now);
   void take(std::size_t count, OutgoingBatch& outgoing);
   ArrivingPacket describe(const CapturedFrame& captured, Instant now) const;
   void clear(std::size_t count, bool all);
@@ -154,6 +159,8 @@ class Port {
   std::function<void()> ended_;  // set: reads no more than what is left
   bool was_late_ = false;
   bool late_ = false;  // what stands in the source has waited there for want of a processor
+  // Until then what comes in time finds queues that late packets have filled.
+  Instant late_until_{};
   bool clearing_ = false;
   Instant cleared_at_{};
   bool reset_withheld_ = false;

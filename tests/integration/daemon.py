@@ -184,6 +184,12 @@ def class_of(shape, name):
     return next(counters for counters in shape["classes"] if counters["name"] == name)
 
 
+def overflowed(counters):
+    """Packets that found their bucket full. After a pause of the machine a part of them reads `starved`."""
+    reasons = counters["dropped"]["reasons"]
+    return reasons["queue_full"]["packets"] + reasons["starved"]["packets"]
+
+
 def check_law(shape):
     """received = sent + dropped by reason + queued, for the shape and for each class, in packets and in bytes."""
     for counters in [shape, *shape["classes"]]:

@@ -114,15 +114,15 @@ def test_a_queue_that_is_full_on_one_interface_starves_no_other(net, headgate, p
     host.run("ip", "link", "add", "other0", "type", "veth", "peer", "name", "far0")
     for device in ("other0", "far0"):
         host.run("ip", "link", "set", device, "up")
-    host.run("ip", "addr", "add", "10.77.0.1/24", "dev", "other0")
-    host.run("ip", "neigh", "add", "10.77.0.2", "lladdr", "02:00:00:00:00:77", "dev", "other0")
+    host.run("ip", "addr", "add", "10.78.0.1/24", "dev", "other0")
+    host.run("ip", "neigh", "add", "10.78.0.2", "lladdr", "02:00:00:00:00:77", "dev", "other0")
     host.run("tc", "qdisc", "add", "dev", "eth0", "root", "handle", "1:", "htb", "default", "1")
     host.run("tc", "class", "add", "dev", "eth0", "parent", "1:", "classid", "1:1", "htb", "rate", "1mbit")
     host.run("tc", "qdisc", "add", "dev", "eth0", "parent", "1:1", "pfifo", "limit", "1000")
     headgate.start(UNSHAPED + UNSHAPED.replace("eth0", "other0"), workers=1)
     flood = Sender(host, programs, network.PEER_IPV4, rate=30_000, seconds=5)
     time.sleep(1)
-    sent = Sender(host, programs, "10.77.0.2", rate=1000, count=3000).finish()["sent"]
+    sent = Sender(host, programs, "10.78.0.2", rate=1000, count=3000).finish()["sent"]
     flood.stop(refusals=True)
     counters = headgate.settled_class("all", sent, interface="other0")
     assert counters["sent"]["packets"] >= sent

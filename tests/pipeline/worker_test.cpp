@@ -339,6 +339,28 @@ TEST_F(WorkerTest, WhatComesLongAfterALostPacketIsNotLate) {
   EXPECT_GT(dropped(shape, DropReason::queue_full), 0u);
 }
 
+TEST_F(WorkerTest, WhatFindsQueuesFullOfLatePacketsIsStarvedToo) {
+  TestShape& shape = add_shape(class_of(10, 2));
+  const auto overflow = [&] {
+    for (int i = 0; i < 10; ++i) shape.source.add(frame_to(1));
+  };
+  shape.dead_man_switch.unread = milliseconds(300);
+  overflow();
+  waiter.before_sleep = [&, sleeps = 0](std::optional<Instant>) mutable {
+    ++sleeps;
+    if (sleeps == 1) {
+      overflow();
+    } else if (sleeps == 2) {
+      EXPECT_EQ(dropped(shape, DropReason::queue_full), 0u);
+      clock.advance(milliseconds(300));
+      overflow();
+    }
+  };
+  run();
+  EXPECT_GT(dropped(shape, DropReason::starved), 10u);
+  EXPECT_GT(dropped(shape, DropReason::queue_full), 0u);
+}
+
 TEST_F(WorkerTest, WhatOverflowsInTimeIsQueueFull) {
   TestShape& shape = add_shape(class_of(10, 2));
   shape.dead_man_switch.unread = kMaxCatchUp;
