@@ -74,6 +74,64 @@ def test_the_watchdog_is_fed_while_a_reload_compiles_many_long_expressions(headg
     assert gap < LONGEST_GAP
 
 
+MANY = 40
+SHAPE = '[[shape]]\ninterface = "v{}"\n[[shape.class]]\nname = "all"\nrate = "1000pps"\n'
+
+
+def make_links(namespace, directory, count):
+    links = directory / "links"
+    links.write_text("".join(f"link add v{number} type veth peer name w{number}\n"
+                             f"link set v{number} up\nlink set w{number} up\n" for number in range(count)))
+    namespace.run("ip", "-batch", links)
+
+
+@pytest.mark.measured
+def test_the_watchdog_is_fed_while_a_reload_adds_and_removes_many_shapes(net, headgate, divert, figure):
+    make_links(net.host, headgate.directory, MANY)
+    headgate.start(SHAPE.format(0), watchdog=WATCHDOG, divert=divert)
+    headgate.wait_notification("WATCHDOG=1")
+    feeds = Feeds(headgate)
+    for what, count in (("adds", MANY), ("removes", 1)):
+        headgate.write("".join(SHAPE.format(number) for number in range(count)), divert=divert)
+        since = len(headgate.notifications())
+        began = time.monotonic()
+        headgate.signal(signal.SIGHUP)
+        headgate.wait_notification("READY=1", patience=60, since=since)
+        figure(f"a reload that {what} {MANY - 1} shapes", f"{time.monotonic() - began:.2f} s")
+        assert len(headgate.show()["shapes"]) == count
+    time.sleep(LONGEST_GAP)
+    gap = feeds.longest_gap()
+    figure("longest gap between two feeds", f"{gap:.2f} s")
+    assert gap < LONGEST_GAP
+
+
+@pytest.mark.measured
+def test_the_watchdog_is_fed_while_many_shapes_attach_again_and_while_a_reload_fails_at_the_last(net, headgate, divert, figure):
+    make_links(net.host, headgate.directory, MANY)
+    all_of_them = "".join(SHAPE.format(number) for number in range(MANY))
+    headgate.start(SHAPE.format(0), watchdog=WATCHDOG, divert=divert)
+    headgate.wait_notification("WATCHDOG=1")
+    feeds = Feeds(headgate)
+    headgate.write(all_of_them + SHAPE.format(0).replace("v0", "lo"), divert=divert)
+    since = len(headgate.notifications())
+    headgate.signal(signal.SIGHUP)
+    headgate.wait_notification("READY=1", patience=60, since=since)
+    assert "lo is the loopback interface" in headgate.log()
+    assert len(headgate.show()["shapes"]) == 1
+
+    headgate.write(all_of_them, divert=divert)
+    headgate.reload()
+    mtus = headgate.directory / "mtus"
+    mtus.write_text("".join(f"link set v{number} mtu 1400\n" for number in range(MANY)))
+    net.host.run("ip", "-batch", mtus)
+    headgate.wait_for_log(f"v{MANY - 1} egress: shaping again", patience=30)
+    time.sleep(LONGEST_GAP)
+    gap = feeds.longest_gap()
+    figure("longest gap between two feeds", f"{gap:.2f} s")
+    assert gap < LONGEST_GAP
+    assert all(shape["diverting"] for shape in headgate.show()["shapes"])
+
+
 def test_a_reload_of_the_same_expressions_compiles_none(headgate):
     headgate.start(many_hosts(salt=1), watchdog=WATCHDOG)
     before = processor_time(headgate.process.pid)
