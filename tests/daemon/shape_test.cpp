@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "config/compiled_matches.hpp"
-#include "support/heap_memory.hpp"
+#include "linux/mapped_memory.hpp"
 
 namespace headgate {
 namespace {
@@ -63,7 +63,7 @@ class ShapeTest : public testing::Test {
   // The only one.
   Worker& worker() { return workers.choose(1, false).front()->worker(); }
 
-  HeapMemory memory;
+  MappedMemory memory{false};
   CompiledMatches matches;
   WorkerSet workers{1, memory, [](const std::string&) {}, [] {}};
   DaemonConfig daemon;

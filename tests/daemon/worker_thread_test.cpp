@@ -4,7 +4,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "support/heap_memory.hpp"
+#include "linux/mapped_memory.hpp"
 #include "worker_set.hpp"
 
 namespace headgate {
@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 class WorkerThreadTest : public testing::Test {
  protected:
-  HeapMemory memory;
+  MappedMemory memory{false};
   int meanwhile = 0;
   WorkerThread thread{0, false, memory, [](const std::string&) {}, [this] { ++meanwhile; }};
 };

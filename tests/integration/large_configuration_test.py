@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from daemon import EXIT_USAGE
+import processes
+from daemon import EXIT_OK, EXIT_USAGE
 
 CLASSES = HOSTS = 100
 WATCHDOG = 2  # s
@@ -112,11 +113,12 @@ def test_the_watchdog_is_fed_while_many_shapes_attach_again_and_while_a_reload_f
     headgate.start(SHAPE.format(0), watchdog=WATCHDOG, divert=divert)
     headgate.wait_notification("WATCHDOG=1")
     feeds = Feeds(headgate)
-    headgate.write(all_of_them + SHAPE.format(0).replace("v0", "lo"), divert=divert)
+    net.host.run("ip", "link", "property", "add", "dev", "lo", "altname", "loop0")
+    headgate.write(all_of_them + SHAPE.format(0).replace("v0", "loop0"), divert=divert)
     since = len(headgate.notifications())
     headgate.signal(signal.SIGHUP)
     headgate.wait_notification("READY=1", patience=60, since=since)
-    assert "lo is the loopback interface" in headgate.log()
+    assert "loop0 (lo) is the loopback interface" in headgate.log()
     assert len(headgate.show()["shapes"]) == 1
 
     headgate.write(all_of_them, divert=divert)
@@ -150,6 +152,28 @@ def processor_time(pid):
     with open(f"/proc/{pid}/stat") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
+
+
+@pytest.mark.timed
+def test_a_check_of_five_hundred_shapes_with_a_hundred_hosts_each_takes_seconds(headgate, programs, figure):
+    def write(hosts):
+        headgate.config_path.write_text('[daemon]\nmemory = "1mb"\nmax_flows = 1024\n' + "".join(
+            SHAPE.format(number) + f'match = "host {hosts(number)}"\n' for number in range(500)))
+
+    def check():
+        began = time.monotonic()
+        result = processes.run([programs / "headgated", "--check", "--config", headgate.config_path], check=False)
+        return result, time.monotonic() - began
+
+    write(lambda number: " or ".join(f"10.{number // 250}.{number % 250}.{host}" for host in range(1, HOSTS + 1)))
+    result, seconds = check()
+    figure("seconds", round(seconds, 1))
+    assert result.returncode == EXIT_OK, result.stderr
+    assert seconds < 10
+    write(lambda number: " or ".join(["10.0.0.1"] * HOSTS) + (" or" if number == 499 else ""))
+    result, seconds = check()
+    assert result.returncode == EXIT_USAGE and f"{headgate.config_path}:" in result.stderr
+    assert seconds < 10
 
 
 TOO_LARGE = '[daemon]\nmemory = "64gb"\n' + "".join(
