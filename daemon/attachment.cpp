@@ -25,23 +25,19 @@ bool keeps_super_packets(const ShapeConfig& shape) {
 ShapePart::ShapePart(WorkerThread& own_thread, Precision own_precision, const ShaperLimits& limits,
                      std::vector<ClassConfig> classes, MemorySource& memory)
     : thread(own_thread), precision(own_precision), shaper(limits, std::move(classes), memory) {
-  worker()
-      .ask([this](Instant) {
-        worker().schedule().add(shaper);
-        shaper.suspend();
-      })
-      .get();
+  thread.call([this](Instant) {
+    worker().schedule().add(shaper);
+    shaper.suspend();
+  });
   thread.serve(precision);
 }
 
 ShapePart::~ShapePart() {
   thread.leave(precision);
-  worker()
-      .ask([this](Instant) {
-        shaper.drop_all(DropReason::stop);
-        worker().schedule().remove(shaper);
-      })
-      .get();
+  thread.call([this](Instant) {
+    shaper.drop_all(DropReason::stop);
+    worker().schedule().remove(shaper);
+  });
 }
 
 void ShapePart::set_precision(Precision next) {
@@ -146,13 +142,11 @@ void Attachment::start() {
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     ShapePart& part = *parts_[i];
     Port& port = *ends_[i]->port;
-    part.worker()
-        .ask([&part, &port](Instant now) {
-          port.observe(!part.taps.empty());
-          part.worker().add_port(port);
-          part.shaper.resume(now);
-        })
-        .get();
+    part.thread.call([&part, &port](Instant now) {
+      port.observe(!part.taps.empty());
+      part.worker().add_port(port);
+      part.shaper.resume(now);
+    });
     ends_[i]->added = true;
   }
   divert_.attach();
@@ -171,29 +165,59 @@ void Attachment::begin_end() {
 }
 
 void Attachment::end(Queued queued, Instant give_up) {
-  for (const auto& ends : ends_)
-    if (ends->ended.valid()) ends->ended.wait();
-  std::vector<std::future<void>> removed;
+  for (std::size_t i = 0; i < ends_.size(); ++i)
+    if (ends_[i]->ended.valid()) parts_[i]->thread.wait_for(ends_[i]->ended);
+  if (queued == Queued::send) send_rest(give_up);
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     if (!std::exchange(ends_[i]->added, false)) continue;
-    removed.push_back(
-        parts_[i]->worker().ask([&part = *parts_[i], &port = *ends_[i]->port, queued, give_up](Instant) {
-          if (queued == Queued::send) part.worker().send_rest(port, give_up);
-          part.shaper.suspend();
-          part.worker().remove_port(port);
-        }));
+    parts_[i]->thread.call([&part = *parts_[i], &port = *ends_[i]->port](Instant) {
+      part.shaper.suspend();
+      part.worker().remove_port(port);
+    });
   }
-  for (std::future<void>& one : removed) one.get();
 }
 
+// In pieces, between which the workers serve their other shapes. All of the shape's workers at the same time.
+void Attachment::send_rest(Instant give_up) {
+  struct Piece {
+    std::future<void> sent;
+    std::shared_ptr<bool> more = std::make_shared<bool>(true);
+  };
+  std::vector<Piece> pieces(ends_.size());
+  const auto is_left = [&](std::size_t i) { return ends_[i]->added && *pieces[i].more; };
+  for (bool left = true; std::exchange(left, false);) {
+    for (std::size_t i = 0; i < ends_.size(); ++i) {
+      if (!is_left(i)) continue;
+      pieces[i].sent = parts_[i]->worker().ask(
+          [&worker = parts_[i]->worker(), &port = *ends_[i]->port, more = pieces[i].more, give_up](Instant) {
+            *more = worker.send_some(port, give_up);
+          });
+    }
+    for (std::size_t i = 0; i < ends_.size(); ++i) {
+      if (!is_left(i)) continue;
+      parts_[i]->thread.wait_for(pieces[i].sent);
+      left = is_left(i) || left;
+    }
+  }
+}
+
+// The workers have them first: what comes then may fail, and changes nothing for them.
 void Attachment::reconfigure(const ShapeConfig& shape, Reconfiguration& reconfiguration) {
-  for (const auto& ends : ends_) ends->transmitter.set_qdisc_bypass(shape.qdisc_bypass);
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     parts_[i]->worker().ask(
         [&port = *ends_[i]->port, &reconfiguration](Instant) { port.begin(reconfiguration); });
   }
+  set_qdisc_bypass(shape.qdisc_bypass);
   divert_.set_divert_control(takes_control(shape));
   divert_.set_control_limit(shape.control_limit);
+}
+
+void Attachment::set_qdisc_bypass(bool on) {
+  try {
+    for (const auto& ends : ends_) ends->transmitter.set_qdisc_bypass(on);
+  } catch (const std::exception& error) {
+    log_(title_ + ": qdisc_bypass stays as it was: " + error.what());
+  }
 }
 
 std::string Attachment::capture_error() const {
@@ -208,14 +232,13 @@ std::string Attachment::capture_error() const {
   return {};
 }
 
-bool Attachment::check_progress() {
-  const Instant now = clock_.now();
-  // A packet that was diverted but lost on its way leaves the dead-man switch armed with nobody to reset it.
-  if (divert_.unread_for(now) > WorkerHealth::kPatience) {
-    for (std::size_t i = 0; i < ends_.size(); ++i)
-      parts_[i]->worker().ask([&port = *ends_[i]->port](Instant) { port.look_at_switch(); });
+void Attachment::look_at_switch() {
+  if (divert_.unread_for(clock_.now()) <= WorkerHealth::kPatience) return;
+  for (std::size_t i = 0; i < ends_.size(); ++i) {
+    std::future<void>& looked = ends_[i]->looked;
+    if (looked.valid() && looked.wait_for(Duration::zero()) != std::future_status::ready) continue;
+    looked = parts_[i]->worker().ask([&port = *ends_[i]->port](Instant) { port.look_at_switch(); });
   }
-  return !watch_->stands_still(now, WorkerHealth::kPatience);
 }
 
 Attachment::Lost Attachment::lost() {

@@ -77,8 +77,11 @@ class Attachment {
   // promise is kept.
   void reconfigure(const ShapeConfig& shape, Reconfiguration& reconfiguration);
 
-  // To be called about once a second. False: a worker has something to do for this shape and does not get on with it.
-  bool check_progress();
+  // To be called about once a second: a packet that was diverted but lost on its way leaves the dead-man switch armed with
+  // nobody to reset it.
+  void look_at_switch();
+  // False: a worker has something to do for this shape and does not get on with it.
+  bool gets_on() { return !watch_->stands_still(clock_.now(), WorkerHealth::kPatience); }
 
   // Why a source cannot be read any more; empty while all can.
   std::string capture_error() const;
@@ -106,14 +109,17 @@ class Attachment {
     PacketTransmitter transmitter;
     std::vector<std::unique_ptr<HandOff>> hand_offs;  // to each other part, by its number; null: to itself
     std::optional<Port> port;
-    bool added = false;       // to its worker
-    std::future<void> ended;  // after begin_end()
+    bool added = false;        // to its worker
+    std::future<void> ended;   // after begin_end()
+    std::future<void> looked;  // at the switch
   };
 
   void open_ends(const DaemonConfig& daemon, const ShapeConfig& shape, const CaptureShare& share);
   void make_hand_offs();
   void make_watch();
   void make_ports(const std::shared_ptr<const Classifier>& classifier);
+  void send_rest(Instant give_up);
+  void set_qdisc_bypass(bool on);
 
   const std::string title_;
   const Log log_;

@@ -9,6 +9,7 @@
 #include <array>
 #include <csignal>
 #include <ctime>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -115,7 +116,7 @@ Daemon::Daemon(Config config, CommandLine command_line, CompiledMatches& matches
       matches_(matches),
       started_(MonotonicClock().now()),
       memory_(memory),
-      workers_(config_.daemon.workers, memory, log_as_warning) {
+      workers_(config_.daemon.workers, memory, log_as_warning, [this] { feed_meanwhile(); }) {
   // First, so that a second daemon on the same socket is refused before it touches any device.
   control_socket_.emplace(config_.daemon.control, [this](std::string_view line) {
     return to_control_reply(handle_request(line, *this));
@@ -136,7 +137,9 @@ Daemon::Daemon(Config config, CommandLine command_line, CompiledMatches& matches
   matches_.drop_unused();
 }
 
-Daemon::~Daemon() = default;
+Daemon::~Daemon() {
+  feeding_ = false;
+}
 
 // `shapes`: how many there are to be, this one included.
 std::unique_ptr<Shape> Daemon::make_shape(const ShapeConfig& config, std::size_t shapes) {
@@ -145,10 +148,16 @@ std::unique_ptr<Shape> Daemon::make_shape(const ShapeConfig& config, std::size_t
 }
 
 // All at the same time.
-void Daemon::stop(const Shapes& shapes) {
-  for (const auto& shape : shapes) shape->begin_stop();
+void Daemon::stop(std::span<const std::unique_ptr<Shape>> shapes) {
+  for (const auto& shape : shapes) {
+    shape->begin_stop();
+    feed_meanwhile();
+  }
   const Instant give_up = MonotonicClock().now() + kStopTime;
-  for (const auto& shape : shapes) shape->stop(give_up);
+  for (const auto& shape : shapes) {
+    shape->stop(give_up);
+    feed_meanwhile();
+  }
 }
 
 void Daemon::run() {
@@ -157,6 +166,7 @@ void Daemon::run() {
   }
   if (shapes_.empty()) log_info("shapes nothing: no [[shape]] in the configuration");
   service_manager_.ready(status_line());
+  feeding_ = true;
   while (!stopping_) wait_for_events();
   service_manager_.stopping("sending what is queued");
   log_info("stopping: what is queued is sent");
@@ -164,7 +174,7 @@ void Daemon::run() {
     const BulkRelease at_once;
     stop(shapes_);
     control_socket_->dispatch();  // what captures still have for their clients
-    shapes_.clear();
+    const Shapes stopped = std::exchange(shapes_, {});
   }
   control_socket_.reset();
 }
@@ -209,21 +219,40 @@ void Daemon::handle_links() {
   link_monitor_.dispatch(note, note, note_all, note_all);
   for (const auto& shape : shapes_) {
     const auto concerns = [&shape](const Link& link) { return shape->concerns(link); };
-    if (all || std::any_of(changed.begin(), changed.end(), concerns)) shape->maintain(netlink_);
+    if (!all && std::none_of(changed.begin(), changed.end(), concerns)) continue;
+    shape->maintain(netlink_);
+    feed_meanwhile();
   }
 }
 
 void Daemon::tick() {
   std::uint64_t expirations = 0;
   if (read(ticker_.get(), &expirations, sizeof expirations) < 0) return;
-  bool progress = true;
   workers_.look_for_starvation();
   for (const auto& shape : shapes_) {
-    progress = shape->check_progress() && progress;
-    shape->maintain(netlink_);
+    shape->look_after(netlink_);
+    feed_meanwhile();
   }
   service_manager_.status(status_line());
-  if (progress) service_manager_.feed_watchdog();
+  feed_watchdog();
+}
+
+// A worker that puts new classes in force for one shape stands still for all that it serves.
+bool Daemon::gets_on() const {
+  const auto takes_new_classes = [](const auto& shape) { return shape->takes_new_classes(); };
+  const auto its_workers_get_on = [](const auto& shape) { return shape->gets_on(); };
+  return std::any_of(shapes_.begin(), shapes_.end(), takes_new_classes) ||
+         std::all_of(shapes_.begin(), shapes_.end(), its_workers_get_on);
+}
+
+void Daemon::feed_watchdog() {
+  fed_ = MonotonicClock().now();
+  if (gets_on()) service_manager_.feed_watchdog();
+}
+
+// Called within whatever may take longer than a tick.
+void Daemon::feed_meanwhile() {
+  if (feeding_ && MonotonicClock().now() - fed_ > kTick / 2) feed_watchdog();
 }
 
 std::string Daemon::status_line() const {
@@ -237,22 +266,35 @@ std::string Daemon::status_line() const {
   return line;
 }
 
-// An interface may be called by another of its names than before.
-Shape* Daemon::find(const ShapeConfig& config) {
-  if (Shape* shape = find(config.interface, config.direction)) return shape;
-  const auto link = netlink_.find_link(config.interface);
-  if (!link) return nullptr;
-  const auto found = std::find_if(shapes_.begin(), shapes_.end(), [&](const auto& shape) {
-    return shape->config().direction == config.direction && shape->interface_index(netlink_) == link->index;
-  });
-  return found == shapes_.end() ? nullptr : found->get();
-}
-
 Shape* Daemon::find(const std::string& interface, Direction direction) const {
   const auto found = std::find_if(shapes_.begin(), shapes_.end(), [&](const auto& shape) {
     return shape->config().interface == interface && shape->config().direction == direction;
   });
   return found == shapes_.end() ? nullptr : found->get();
+}
+
+// For a shape whose interface is called by another of its names than before. Not where the file has that shape, too.
+Shape* Daemon::find_by_other_name(const ShapeConfig& config, const std::vector<ShapeConfig>& all) {
+  const auto link = netlink_.find_link(config.interface);
+  if (!link) return nullptr;
+  const auto found = std::find_if(shapes_.begin(), shapes_.end(), [&](const auto& shape) {
+    const auto is_it = [&shape](const ShapeConfig& one) { return same_shape(one, shape->config()); };
+    return shape->config().direction == config.direction && shape->interface_index(netlink_) == link->index &&
+           std::none_of(all.begin(), all.end(), is_it);
+  });
+  return found == shapes_.end() ? nullptr : found->get();
+}
+
+// The shape of each, by position, and no shape twice. Null: there is none yet.
+std::vector<Shape*> Daemon::find_all(const std::vector<ShapeConfig>& configs) {
+  std::vector<Shape*> shapes;
+  for (const ShapeConfig& config : configs) {
+    Shape* shape = find(config.interface, config.direction);
+    if (shape == nullptr) shape = find_by_other_name(config, configs);
+    const bool taken = std::find(shapes.begin(), shapes.end(), shape) != shapes.end();
+    shapes.push_back(taken ? nullptr : shape);
+  }
+  return shapes;
 }
 
 DaemonStatus Daemon::status() {
@@ -268,6 +310,7 @@ DaemonStatus Daemon::status() {
 }
 
 std::optional<std::vector<FlowStatistics>> Daemon::flows(const FlowsQuery& query) {
+  feed_meanwhile();  // a request may ask this of many classes
   Shape* shape = find(query.interface, query.direction);
   if (shape == nullptr) return std::nullopt;
   const auto& classes = shape->config().classes;
@@ -328,36 +371,21 @@ ReloadResult Daemon::reload() {
   return result;
 }
 
-// All or nothing. What can fail comes first: shapes that stay are prepared, new shapes are made and started, and are
-// undone by their destructors when a later one fails. What is handed to the workers then is in force, however late.
-std::vector<std::string> Daemon::apply(const Config& next) {
-  std::vector<std::string> messages;
-  std::vector<Shape*> changed;
+// All or nothing. What can fail comes first: shapes that stay are prepared, new shapes are made and started, and go
+// again when a later one fails. What is handed to the workers then is in force, however late.
+Daemon::Messages Daemon::apply(const Config& next) {
+  Messages messages;
   refuse_interface_conflicts(netlink_, next.shapes);
-  for (const ShapeConfig& config : next.shapes) {
-    Shape* shape = find(config);
-    if (shape == nullptr) continue;
-    for (const std::string& name : fixed_settings_changed(shape->config(), config))
-      messages.push_back(shape->title() + ": " + name + " takes effect at the next start");
-    const ShapeConfig with_fixed = with_fixed_settings_of(shape->config(), config);
-    if (shape->config() == with_fixed) continue;
-    shape->prepare(with_fixed);
-    changed.push_back(shape);
+  const std::vector<Shape*> present = find_all(next.shapes);
+  const std::vector<Shape*> changed = prepare(next.shapes, present, messages);
+  Shapes added = start_new(next.shapes, present);
+  put_in_force(changed, messages);
+  end_all_but(present, messages);
+  for (auto& shape : added) {
+    messages.push_back("now shaped: " + shape->title());
+    shapes_.push_back(std::move(shape));
   }
-  Shapes added;
-  for (const ShapeConfig& config : next.shapes) {
-    if (find(config) != nullptr) continue;
-    added.push_back(make_shape(config, next.shapes.size()));
-    added.back()->start(true);
-  }
-  for (Shape* shape : changed) shape->put_in_force();
-  const Instant patience = MonotonicClock().now() + kInForcePatience;
-  for (Shape* shape : changed) {
-    const bool taken = shape->wait_until_in_force(patience);
-    messages.push_back("changed: " + shape->title() +
-                       (taken ? "" : "; its workers are busy and take the new classes as soon as they can"));
-  }
-  replace_shapes(next, std::move(added), messages);
+  workers_.end_unused();
   for (const std::string& name : fixed_settings_changed(config_.daemon, next.daemon)) {
     messages.push_back("daemon." + name + " takes effect at the next start");
   }
@@ -366,25 +394,67 @@ std::vector<std::string> Daemon::apply(const Config& next) {
   return messages;
 }
 
-// Those of `next` and no others.
-void Daemon::replace_shapes(const Config& next, Shapes added, std::vector<std::string>& messages) {
-  Shapes kept;
-  Shapes gone;
-  for (auto& shape : shapes_) {
-    const bool stays = std::any_of(next.shapes.begin(), next.shapes.end(), [&](const ShapeConfig& config) {
-      return same_shape(config, shape->config());
-    });
-    (stays ? kept : gone).push_back(std::move(shape));
+// Returns those that change.
+std::vector<Shape*> Daemon::prepare(const std::vector<ShapeConfig>& configs,
+                                    const std::vector<Shape*>& present, Messages& messages) {
+  std::vector<Shape*> changed;
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    Shape* const shape = present[i];
+    if (shape == nullptr) continue;
+    for (const std::string& name : fixed_settings_changed(shape->config(), configs[i]))
+      messages.push_back(shape->title() + ": " + name + " takes effect at the next start");
+    const ShapeConfig with_fixed = with_fixed_settings_of(shape->config(), configs[i]);
+    if (shape->config() == with_fixed) continue;
+    shape->prepare(with_fixed);
+    changed.push_back(shape);
   }
-  shapes_ = std::move(kept);
-  stop(gone);
-  for (const auto& shape : gone) messages.push_back("no longer shaped: " + shape->title());
-  gone.clear();
-  for (auto& shape : added) {
-    messages.push_back("now shaped: " + shape->title());
-    shapes_.push_back(std::move(shape));
+  return changed;
+}
+
+// Those that are not present. Each may wait for the kernel for some tenths of a second.
+Daemon::Shapes Daemon::start_new(const std::vector<ShapeConfig>& configs,
+                                 const std::vector<Shape*>& present) {
+  Shapes added;
+  try {
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+      if (present[i] != nullptr) continue;
+      added.push_back(make_shape(configs[i], configs.size()));
+      added.back()->start(true);
+      feed_meanwhile();
+    }
+  } catch (...) {
+    const BulkRelease at_once;
+    stop(added);
+    added.clear();
+    throw;
   }
-  workers_.end_unused();
+  return added;
+}
+
+void Daemon::put_in_force(const std::vector<Shape*>& changed, Messages& messages) {
+  for (Shape* shape : changed) shape->put_in_force();
+  const Instant patience = MonotonicClock().now() + kInForcePatience;
+  for (Shape* shape : changed) {
+    bool taken = false;
+    for (Instant now{}; !taken && now < patience; now = MonotonicClock().now()) {
+      taken = shape->wait_until_in_force(std::min(patience, MonotonicClock().now() + WorkerThread::kSlice));
+      feed_meanwhile();
+    }
+    messages.push_back("changed: " + shape->title() +
+                       (taken ? "" : "; its workers are busy and take the new classes as soon as they can"));
+  }
+}
+
+// Only present ones stay.
+void Daemon::end_all_but(const std::vector<Shape*>& present, Messages& messages) {
+  const auto gone = std::stable_partition(shapes_.begin(), shapes_.end(), [&](const auto& shape) {
+    return std::find(present.begin(), present.end(), shape.get()) != present.end();
+  });
+  const BulkRelease at_once;
+  stop({gone, shapes_.end()});
+  const Shapes ended(std::make_move_iterator(gone), std::make_move_iterator(shapes_.end()));
+  shapes_.erase(gone, shapes_.end());
+  for (const auto& shape : ended) messages.push_back("no longer shaped: " + shape->title());
 }
 
 }  // namespace headgate

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,25 +46,37 @@ class Daemon : public DaemonControl {
   void handle_signal();
   void handle_links();
   void tick();
+  bool gets_on() const;
+  void feed_watchdog();
+  void feed_meanwhile();
   std::string status_line() const;
-  Shape* find(const ShapeConfig& config);
   Shape* find(const std::string& interface, Direction direction) const;
+  Shape* find_by_other_name(const ShapeConfig& config, const std::vector<ShapeConfig>& all);
+  std::vector<Shape*> find_all(const std::vector<ShapeConfig>& configs);
   std::unique_ptr<Shape> make_shape(const ShapeConfig& config, std::size_t shapes);
-  static void stop(const Shapes& shapes);
-  void replace_shapes(const Config& next, Shapes added, std::vector<std::string>& messages);
-  std::vector<std::string> apply(const Config& next);
+  void stop(std::span<const std::unique_ptr<Shape>> shapes);
+
+  using Messages = std::vector<std::string>;
+  Messages apply(const Config& next);
+  static std::vector<Shape*> prepare(const std::vector<ShapeConfig>& configs,
+                                     const std::vector<Shape*>& present, Messages& messages);
+  Shapes start_new(const std::vector<ShapeConfig>& configs, const std::vector<Shape*>& present);
+  void put_in_force(const std::vector<Shape*>& changed, Messages& messages);
+  void end_all_but(const std::vector<Shape*>& present, Messages& messages);
 
   Config config_;
   const CommandLine command_line_;
   CompiledMatches& matches_;
   const Instant started_;
   bool stopping_ = false;
+  bool feeding_ = false;  // in run(): a service manager may have a watchdog
+  Instant fed_{};         // or not, for want of progress
 
   LinkMonitor link_monitor_;  // before the shapes, so that no change of their devices is missed
   Netlink netlink_;
   MemorySource& memory_;
   WorkerSet workers_;  // before the shapes that they serve
-  Shapes shapes_;
+  Shapes shapes_;      // whole ones at any time at which a worker is waited for
   ServiceManager service_manager_;
   std::optional<ControlSocket> control_socket_;
   FileDescriptor signals_;

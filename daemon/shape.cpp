@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "config/compiled_matches.hpp"
+#include "linux/shape_lock.hpp"
 #include "pipeline/virtio_header.hpp"
 
 namespace headgate {
@@ -18,7 +19,25 @@ namespace headgate {
 namespace {
 
 constexpr std::uint32_t kFlowRecordsPerCall = 4096;
-constexpr Duration kCallPatience = std::chrono::milliseconds(200);
+constexpr Duration kFlowsPatience = std::chrono::milliseconds(500);
+constexpr Duration kTapPatience = std::chrono::milliseconds(200);
+
+constexpr char kNotTaken[] = "its workers have not taken the classes of the last reload yet";
+
+// At the latest at `patience`.
+bool is_ready_at(const std::future<void>& answer, Instant patience) {
+  const Duration left = std::max(patience - MonotonicClock().now(), Duration::zero());
+  return answer.wait_for(left) == std::future_status::ready;
+}
+
+bool is_ready(const std::future<void>& answer) {
+  return answer.wait_for(Duration::zero()) == std::future_status::ready;
+}
+
+bool all_ready(const std::vector<std::future<void>>& answers, Instant patience) {
+  return std::all_of(answers.begin(), answers.end(),
+                     [&](const auto& answer) { return is_ready_at(answer, patience); });
+}
 
 std::uint64_t random_seed() {
   std::random_device device;
@@ -75,6 +94,7 @@ Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, CompiledMatc
       hash_seed_(random_seed()),
       classifier_(make_classifier(config, hash_seed_, matches_)),
       parts_(make_parts(daemon, config, workers, memory)),
+      asked_readings_(parts_.size()),
       last_readings_(parts_.size()) {}
 
 Shape::~Shape() {
@@ -104,17 +124,31 @@ void Shape::begin_stop() {
 
 // What could not be sent, because nothing was attached to send it, goes with the parts.
 void Shape::stop(Instant give_up) {
-  if (in_force_.valid()) in_force_.wait();  // a worker that is late may still need all of this
+  // A worker that is late may still need all of this.
+  if (in_force_.valid()) parts_.front()->thread.wait_for(in_force_);
   if (!std::exchange(running_, false)) return;
   if (attachment_) {
     attachment_->begin_end();
     attachment_->end(Attachment::Queued::send, give_up);
   }
-  past_losses_ = losses();
+  attempt([this] { past_losses_ = losses(); });
   attachment_.reset();
-  if (!config_.forward_to.empty()) TrafficDivert::remove_wire(config_.interface);
-  for (const auto& tap : captures_) tap->end();
+  if (!config_.forward_to.empty()) {
+    attempt([this] {
+      TrafficDivert::remove_wire(config_.interface);
+      remove_kept_wire();
+    });
+  }
+  for (const Capture& capture : captures_) capture.tap->end();
   state_ = "stopped";
+}
+
+// An earlier attachment kept it; the interface may have another name by now. Not where somebody else has taken it over.
+void Shape::remove_kept_wire() const {
+  if (wired_index_ == 0) return;
+  Netlink netlink;
+  const auto link = netlink.find_link(wired_index_);
+  if (link && !ShapeLock::find_holder(link->index, config_.direction)) TrafficDivert::remove_wire(link->name);
 }
 
 std::string Shape::missing_interface(Netlink& netlink) const {
@@ -133,11 +167,20 @@ void Shape::attach() {
   try {
     attachment_->start();
     state_.clear();
+    note_wire();
     watch_hooks();
   } catch (...) {
     attachment_.reset();
     throw;
   }
+}
+
+// One that was laid at another interface before goes: it would carry for ever what nobody shapes.
+void Shape::note_wire() {
+  if (config_.forward_to.empty()) return;
+  const int index = attachment_->divert().interface_index();
+  if (wired_index_ != index) attempt([this] { remove_kept_wire(); });
+  wired_index_ = index;
 }
 
 void Shape::try_to_attach() {
@@ -149,14 +192,17 @@ void Shape::try_to_attach() {
   }
 }
 
+// The host is open at once; workers that put new classes in force are not waited for, the next look ends it.
 void Shape::end_attachment(const std::string& reason) {
+  attachment_->detach();
+  bypass_.clear();
+  open_since(reason);
+  if (!is_in_force()) return;
   attachment_->keep_wire();
   attachment_->begin_end();
   attachment_->end(Attachment::Queued::keep, clock_.now());
   past_losses_ = losses();
   attachment_.reset();
-  bypass_.clear();
-  open_since(reason);
 }
 
 void Shape::open_since(const std::string& reason) {
@@ -166,13 +212,15 @@ void Shape::open_since(const std::string& reason) {
 }
 
 bool Shape::is_in_force() const {
-  return !in_force_.valid() || in_force_.wait_for(Duration::zero()) == std::future_status::ready;
+  return !in_force_.valid() || is_ready(in_force_);
+}
+
+bool Shape::takes_new_classes() const {
+  return !is_in_force() && MonotonicClock().now() - handed_over_ < kLongestChange;
 }
 
 void Shape::prepare(const ShapeConfig& config) {
-  if (!is_in_force())
-    throw std::runtime_error(title() +
-                             ": its workers have not taken the classes of the last reload yet; try again");
+  if (!is_in_force()) throw std::runtime_error(title() + ": " + kNotTaken + "; try again");
   if (attachment_ != nullptr) {
     if (const std::string error = attachment_->capture_error(); !error.empty())
       throw std::runtime_error(title() + ": cannot be changed, capture ended: " + error);
@@ -190,6 +238,7 @@ void Shape::put_in_force() {
   reconfiguration_ = std::move(prepared_->reconfiguration);
   prepared_.reset();
   in_force_ = reconfiguration_->done();
+  handed_over_ = clock_.now();
   classifier_ = reconfiguration_->classifier();
   for (const auto& part : parts_) part->set_precision(config_.precision);
   if (attachment_) {
@@ -220,8 +269,7 @@ void Shape::put_in_force_unattached(Reconfiguration& reconfiguration) {
 }
 
 bool Shape::wait_until_in_force(Instant patience) {
-  return !in_force_.valid() ||
-         in_force_.wait_for(std::max(patience - clock_.now(), Duration::zero())) == std::future_status::ready;
+  return !in_force_.valid() || is_ready_at(in_force_, patience);
 }
 
 bool Shape::concerns(const Link& link) const {
@@ -232,13 +280,40 @@ bool Shape::concerns(const Link& link) const {
          link.index == divert.device_index() || link.index == divert.peer_index();
 }
 
+// Said once while it lasts.
+bool Shape::attempt(const std::function<void()>& action) {
+  try {
+    action();
+    return true;
+  } catch (const std::exception& error) {
+    if (trouble_ != error.what()) log_(title() + ": " + error.what());
+    trouble_ = error.what();
+    return false;
+  }
+}
+
 void Shape::maintain(Netlink& netlink) {
+  attempt([&] { repair(netlink); });
+}
+
+void Shape::look_after(Netlink& netlink) {
+  const auto all = [&] {
+    repair(netlink);
+    report();
+  };
+  if (attempt(all)) trouble_.clear();
+}
+
+void Shape::repair(Netlink& netlink) {
   if (!running_) return;
   if (attachment_) {
     const std::string reason = why_not_intact(netlink);
-    if (!reason.empty()) end_attachment(reason);
+    if (reason.empty()) {
+      watch_hooks();
+    } else {
+      end_attachment(reason);
+    }
   }
-  if (attachment_) watch_hooks();
   if (!attachment_ && is_in_force() && missing_interface(netlink).empty()) try_to_attach();
 }
 
@@ -342,39 +417,42 @@ void Shape::log_starvation() {
   starvation_logged_ = now;
 }
 
-bool Shape::check_progress() {
+void Shape::report() {
   log_openings();
   log_starvation();
-  if (attachment_) {
-    for (const std::string& notice : hook_notices_.new_in(attachment_->divert().counts()))
-      log_(title() + ": " + notice);
-  }
-  remove_closed_taps();
-  return !attachment_ || attachment_->check_progress();
+  remove_closed_taps(clock_.now());
+  if (!attachment_) return;
+  for (const std::string& notice : hook_notices_.new_in(attachment_->divert().counts()))
+    log_(title() + ": " + notice);
+  attachment_->look_at_switch();
 }
 
-// At all workers. False: not all have answered.
-bool Shape::change_taps(const std::function<void(PacketTaps& taps)>& change) {
-  bool answered = true;
+// Asks all workers, which answer by part.
+std::vector<std::future<void>> Shape::change_taps(const TapChange& change) {
+  std::vector<std::future<void>> answers;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const auto request = [&part = *parts_[i], attachment = attachment_.get(), change, i](Instant) {
-      change(part.taps);
-      if (attachment != nullptr) attachment->observe_taps(i);
-    };
-    answered = parts_[i]->worker().call(request, kCallPatience) && answered;
+    answers.push_back(
+        parts_[i]->worker().ask([&part = *parts_[i], attachment = attachment_.get(), change, i](Instant) {
+          change(part.taps);
+          if (attachment != nullptr) attachment->observe_taps(i);
+        }));
   }
-  return answered;
+  return answers;
 }
 
 void Shape::capture(const std::shared_ptr<PacketTap>& tap) {
-  remove_closed_taps();
-  if (!is_in_force())
-    throw std::runtime_error("the workers of " + title() + " have not taken the last reload yet");
+  const Instant patience = clock_.now() + kTapPatience;
+  remove_closed_taps(patience);
+  const bool hangs = std::any_of(captures_.begin(), captures_.end(),
+                                 [](const Capture& capture) { return !capture.removed.empty(); });
+  if (hangs) throw std::runtime_error("a worker of " + title() + " does not answer");
+  if (!is_in_force()) throw std::runtime_error(title() + ": " + kNotTaken);
   const auto added = std::make_shared<std::atomic<std::size_t>>(0);
-  captures_.push_back(tap);
-  const bool answered = change_taps([added, tap, classifier = classifier_](PacketTaps& taps) {
+  captures_.push_back({tap});
+  const auto answers = change_taps([added, tap, classifier = classifier_](PacketTaps& taps) {
     *added += taps.add(tap, classifier->classes()) ? 1 : 0;
   });
+  const bool answered = all_ready(answers, patience);
   if (answered && *added == parts_.size()) return;
   tap->close();
   throw std::runtime_error(answered ? "there are as many captures of " + title() + " as there may be"
@@ -382,13 +460,18 @@ void Shape::capture(const std::shared_ptr<PacketTap>& tap) {
 }
 
 std::size_t Shape::captures() const {
-  return static_cast<std::size_t>(
-      std::count_if(captures_.begin(), captures_.end(), [](const auto& tap) { return !tap->closed(); }));
+  return static_cast<std::size_t>(std::count_if(
+      captures_.begin(), captures_.end(), [](const Capture& capture) { return !capture.tap->closed(); }));
 }
 
-void Shape::remove_closed_taps() {
-  std::erase_if(captures_, [this](const auto& tap) {
-    return tap->closed() && change_taps([tap](PacketTaps& taps) { taps.remove(*tap); });
+// Workers are asked once; what they have answered at `patience` is freed, the rest later.
+void Shape::remove_closed_taps(Instant patience) {
+  for (Capture& capture : captures_) {
+    if (!capture.tap->closed() || !capture.removed.empty()) continue;
+    capture.removed = change_taps([tap = capture.tap](PacketTaps& taps) { taps.remove(*tap); });
+  }
+  std::erase_if(captures_, [&](const Capture& capture) {
+    return !capture.removed.empty() && all_ready(capture.removed, patience);
   });
 }
 
@@ -408,29 +491,36 @@ Shape::Losses Shape::losses() const {
 }
 
 void Shape::ask_for_statistics() {
-  asked_readings_.clear();
-  const bool alone = parts_.size() == 1;
-  for (const auto& part : parts_) {
-    const auto reading = std::make_shared<ShaperReading>();
-    asked_readings_.push_back(
-        {reading, part->worker().ask([&shaper = part->shaper, reading, alone](Instant now) {
-           *reading = alone ? ShaperReading{shaper.statistics(now), {}} : reading_of(shaper, now);
-         })});
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    // One that it has answered too late is older than it seems.
+    const std::future<void>& done = asked_readings_[i].done;
+    if (!done.valid() || is_ready(done)) ask_for_reading(i);
   }
 }
 
+void Shape::ask_for_reading(std::size_t part) {
+  const bool alone = parts_.size() == 1;
+  const auto reading = std::make_shared<ShaperReading>();
+  asked_readings_[part] = {
+      reading, parts_[part]->worker().ask([&shaper = parts_[part]->shaper, reading, alone](Instant now) {
+        *reading = alone ? ShaperReading{shaper.statistics(now), {}} : reading_of(shaper, now);
+      })};
+}
+
+// False: it has not been answered.
+bool Shape::take_reading(std::size_t part, Instant patience) {
+  AskedReading& asked = asked_readings_[part];
+  if (!asked.done.valid() || !is_ready_at(asked.done, patience)) return false;
+  last_readings_[part] = std::move(*asked.reading);
+  asked = {};
+  return true;
+}
+
 ShapeStatistics Shape::statistics(Instant patience) {
-  if (asked_readings_.empty()) ask_for_statistics();
   std::string state = state_;
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const Duration left = std::max(patience - clock_.now(), Duration::zero());
-    if (asked_readings_[i].done.wait_for(left) == std::future_status::ready) {
-      last_readings_[i] = std::move(*asked_readings_[i].reading);
-    } else {
-      state = "a worker does not answer; these are its last figures";
-    }
-  }
-  asked_readings_.clear();
+  for (std::size_t i = 0; i < parts_.size(); ++i)
+    if (!take_reading(i, patience)) state = "a worker does not answer; these are its last figures";
+  if (!is_in_force()) state += (state.empty() ? "" : "; ") + std::string(kNotTaken);
   const Losses lost = losses();
   const bool open = switch_is_open();
   if (open && state.empty())
@@ -451,7 +541,8 @@ ShapeStatistics Shape::statistics(Instant patience) {
 }
 
 std::vector<FlowStatistics> Shape::largest_flows(const std::string& class_name, std::size_t limit) {
-  if (limit == 0) return {};
+  if (limit == 0 || !is_in_force()) return {};
+  if (flows_read_.valid() && !is_ready(flows_read_)) return {};
   struct Reading {
     std::vector<FlowStatistics> largest;  // a heap with the smallest on top
     std::optional<std::uint32_t> next = 0;
@@ -471,6 +562,7 @@ std::vector<FlowStatistics> Shape::largest_flows(const std::string& class_name, 
     heap.push_back(flow);
     std::push_heap(heap.begin(), heap.end(), larger);
   };
+  const Instant patience = clock_.now() + kFlowsPatience;
   for (const auto& part : parts_) {
     reading->next = 0;
     const auto read_some = [=, &shaper = part->shaper](Instant) {
@@ -479,7 +571,9 @@ std::vector<FlowStatistics> Shape::largest_flows(const std::string& class_name, 
                             : std::nullopt;
     };
     while (reading->next) {
-      if (!part->worker().call(read_some, kCallPatience)) return {};
+      flows_read_ = part->worker().ask(read_some);
+      if (!is_ready_at(flows_read_, patience)) return {};
+      flows_read_.get();
     }
   }
   std::sort_heap(reading->largest.begin(), reading->largest.end(), larger);

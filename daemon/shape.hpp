@@ -55,13 +55,18 @@ class Shape {
   bool wait_until_in_force(Instant patience);
 
   // Whether a link of this namespace matters here. When something has happened to one that does, or to any filter,
-  // maintain() is to be called at once, and about once a second in any case: it opens the host when the attachment does
-  // not work any more, and attaches anew when that is possible.
+  // maintain() is to be called at once, and look_after() about once a second in any case: it opens the host when the
+  // attachment does not work any more, and attaches anew when that is possible. What the kernel refuses for a moment is
+  // logged and tried again. look_after() logs what is new, too.
   bool concerns(const Link& link) const;
   void maintain(Netlink& netlink);
+  void look_after(Netlink& netlink);
 
-  // To be called about once a second. False: a thread has work and does not get on with it.
-  bool check_progress();
+  // False: a worker has work and does not get on with it. That is no fault while one of its workers puts new classes in
+  // force, which takes it seconds where many packets wait; but not for longer than kLongestChange.
+  bool gets_on() const { return !attachment_ || attachment_->gets_on(); }
+  bool takes_new_classes() const;
+  static constexpr Duration kLongestChange = std::chrono::seconds(10);
 
   const ShapeConfig& config() const { return config_; }
   std::string title() const { return title_of(config_); }
@@ -71,10 +76,12 @@ class Shape {
   // Which interface it shapes, or would: by its name, and while nobody has that by the attachment. 0: none.
   int interface_index(Netlink& netlink) const;
 
-  // Asked for of all shapes first, then read: a worker that does not answer is waited for once, until `patience`.
+  // Asked for of all shapes first, then read: a worker that does not answer is waited for once, until `patience`, and not
+  // asked again before it has answered.
   void ask_for_statistics();
   ShapeStatistics statistics(Instant patience);
-  // The largest `limit` flows of a class, by packets sent, dropped and queued. Read in small steps.
+  // The largest `limit` flows of a class, by packets sent, dropped and queued. Read in small steps. None where the workers
+  // do not answer in time, or have not taken the classes of the last reload, by which the keys are read.
   std::vector<FlowStatistics> largest_flows(const std::string& class_name, std::size_t limit);
 
   // What happens to the packets of the tap's class goes into the tap, until it is closed. It is ended when the class is
@@ -87,10 +94,16 @@ class Shape {
   std::string missing_interface(Netlink& netlink) const;  // empty: all there
   bool is_in_force() const;
   void put_in_force_unattached(Reconfiguration& reconfiguration);
-  bool change_taps(const std::function<void(PacketTaps& taps)>& change);
-  void remove_closed_taps();
+  using TapChange = std::function<void(PacketTaps& taps)>;
+  std::vector<std::future<void>> change_taps(const TapChange& change);
+  void remove_closed_taps(Instant patience);
+  bool attempt(const std::function<void()>& action);
+  void report();
+  void repair(Netlink& netlink);
   void try_to_attach();
   void end_attachment(const std::string& reason);
+  void note_wire();
+  void remove_kept_wire() const;
   std::string why_not_intact(Netlink& netlink) const;
   void watch_hooks();
   void resume();
@@ -127,8 +140,15 @@ class Shape {
   std::uint64_t openings_logged_ = 0;
   bool open_switch_logged_ = false;
   std::string starvation_logged_;
+  std::string trouble_;  // the last that attempt() met; empty: the last look_after() met none
+  int wired_index_ = 0;  // the interface where the wire was laid last
   HookNotices hook_notices_;
-  std::vector<std::shared_ptr<PacketTap>> captures_;  // holds the memory of taps, so that it is freed here
+
+  struct Capture {
+    std::shared_ptr<PacketTap> tap;            // holds its memory, so that it is freed here
+    std::vector<std::future<void>> removed{};  // by part, once it is closed
+  };
+  std::vector<Capture> captures_;
 
   struct Prepared {
     ShapeConfig config;
@@ -137,13 +157,17 @@ class Shape {
   std::optional<Prepared> prepared_;
   std::unique_ptr<Reconfiguration> reconfiguration_;  // the last one; a worker that is late may still read it
   std::future<void> in_force_;                        // until it is
+  Instant handed_over_{};                             // when it was put in force
 
   struct AskedReading {
     std::shared_ptr<ShaperReading> reading;
-    std::future<void> done;
+    std::future<void> done;  // not valid: none is asked for
   };
+  void ask_for_reading(std::size_t part);
+  bool take_reading(std::size_t part, Instant patience);
   std::vector<AskedReading> asked_readings_;  // by part
   std::vector<ShaperReading> last_readings_;  // by part
+  std::future<void> flows_read_;              // some of them, as last asked for
 };
 
 }  // namespace headgate

@@ -26,10 +26,12 @@ ScheduleLimits address_space() {
 
 }  // namespace
 
-WorkerThread::WorkerThread(std::size_t number, bool real_time, MemorySource& memory, Log log)
+WorkerThread::WorkerThread(std::size_t number, bool real_time, MemorySource& memory, Log log,
+                           Meanwhile meanwhile)
     : number_(number),
       real_time_(real_time),
       log_(std::move(log)),
+      meanwhile_(std::move(meanwhile)),
       worker_(address_space(), memory, waiter_, clock_) {
   worker_.expect_run();
   std::promise<pid_t> id;
@@ -38,10 +40,19 @@ WorkerThread::WorkerThread(std::size_t number, bool real_time, MemorySource& mem
     id.set_value(gettid());
     run();
   });
-  share_.emplace(known.get());
+  try {
+    share_.emplace(known.get());
+  } catch (...) {
+    end();
+    throw;
+  }
 }
 
 WorkerThread::~WorkerThread() {
+  end();
+}
+
+void WorkerThread::end() {
   worker_.stop();
   thread_.join();
 }
@@ -52,11 +63,27 @@ void WorkerThread::run() {
   set_timer_slack();
   if (real_time_) {
     const std::string refusal = set_real_time_priority();
+    has_priority_ = refusal.empty();
     if (refusal.empty()) worker_.set_real_time();
     if (!refusal.empty() && number_ == 0)
       log_("departures are timed by ordinary threads, less exact under load: " + refusal);
   }
   worker_.run();
+}
+
+void WorkerThread::wait_for(const std::future<void>& answer) {
+  const Instant hangs = clock_.now() + kLongestAnswer;
+  do {
+    meanwhile_();
+    if (answer.wait_for(kSlice) == std::future_status::ready) return;
+  } while (clock_.now() < hangs);
+  answer.wait();
+}
+
+void WorkerThread::call(Worker::Request request) {
+  std::future<void> answer = worker_.ask(std::move(request));
+  wait_for(answer);
+  answer.get();
 }
 
 void WorkerThread::serve(Precision precision) {
@@ -87,10 +114,9 @@ void WorkerThread::look_for_starvation() {
     starvation_ = "too little processor time: the quota of " + wait.throttled_by +
                   " (cpu.max, CPUQuota=) withheld " + milliseconds(wait.throttled);
   } else if (wait.waited > kMaxCatchUp) {
-    starvation_ =
-        "too little processor time: other threads of real-time priority, or the host, kept the processor "
-        "for " +
-        milliseconds(wait.waited);
+    const std::string others = has_priority_ ? "other threads of real-time priority" : "other threads";
+    starvation_ = "too little processor time: " + others + ", or the host, kept the processor for " +
+                  milliseconds(wait.waited);
   } else {
     starvation_ = "too little processor time: the worker came more than 10 ms late, " +
                   std::string("as after a pause of the machine or of this process");
@@ -101,10 +127,12 @@ void WorkerThread::choose_precision() {
   waiter_.set_precision(high_ > 0 ? Precision::high : Precision::normal);
 }
 
-WorkerSet::WorkerSet(std::size_t workers, MemorySource& memory, WorkerThread::Log log)
+WorkerSet::WorkerSet(std::size_t workers, MemorySource& memory, WorkerThread::Log log,
+                     WorkerThread::Meanwhile meanwhile)
     : most_(workers != 0 ? workers : std::max(1U, std::thread::hardware_concurrency())),
       memory_(memory),
-      log_(std::move(log)) {}
+      log_(std::move(log)),
+      meanwhile_(std::move(meanwhile)) {}
 
 std::vector<WorkerThread*> WorkerSet::choose(std::size_t count, bool real_time) {
   std::vector<WorkerThread*> kind;
@@ -126,7 +154,7 @@ std::vector<WorkerThread*> WorkerSet::choose(std::size_t count, bool real_time) 
 }
 
 WorkerThread& WorkerSet::add(bool real_time) {
-  threads_.push_back(std::make_unique<WorkerThread>(next_number_++, real_time, memory_, log_));
+  threads_.push_back(std::make_unique<WorkerThread>(next_number_++, real_time, memory_, log_, meanwhile_));
   return *threads_.back();
 }
 

@@ -7,8 +7,10 @@
 // Main thread.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,14 +29,23 @@ namespace headgate {
 class WorkerThread {
  public:
   using Log = std::function<void(const std::string& line)>;  // called by any thread
+  using Meanwhile = std::function<void()>;                   // called by who waits for a worker
 
-  WorkerThread(std::size_t number, bool real_time, MemorySource& memory, Log log);
+  WorkerThread(std::size_t number, bool real_time, MemorySource& memory, Log log, Meanwhile meanwhile);
   ~WorkerThread();
   WorkerThread(const WorkerThread&) = delete;
   WorkerThread& operator=(const WorkerThread&) = delete;
 
   Worker& worker() { return worker_; }
   bool real_time() const { return real_time_; }
+
+  // Waits for what its thread was asked for. `meanwhile` is called about every kSlice, but not for longer than
+  // kLongestAnswer: whoever takes so long hangs.
+  void wait_for(const std::future<void>& answer);
+  // Asks and waits. Throws what the request throws.
+  void call(Worker::Request request);
+  static constexpr Duration kSlice = std::chrono::milliseconds(100);
+  static constexpr Duration kLongestAnswer = std::chrono::seconds(10);
 
   // A shape with this precision is served from here on, or no more. High precision holds for all that it serves.
   void serve(Precision precision);
@@ -48,27 +59,31 @@ class WorkerThread {
 
  private:
   void run();
+  void end();
   void choose_precision();
 
   const std::size_t number_;
-  const bool real_time_;
+  const bool real_time_;  // wanted
   const Log log_;
+  const Meanwhile meanwhile_;
   MonotonicClock clock_;
   TimerWaiter waiter_;
   Worker worker_;
   std::size_t normal_ = 0;  // shapes of this precision
   std::size_t high_ = 0;
-  std::optional<ProcessorShare> share_;  // made by the thread
-  std::uint64_t late_times_ = 0;         // at the last look
-  int looks_in_time_ = 0;                // since it was last late
+  std::atomic<bool> has_priority_{false};  // real time, not only wanted
+  std::optional<ProcessorShare> share_;
+  std::uint64_t late_times_ = 0;  // at the last look
+  int looks_in_time_ = 0;         // since it was last late
   std::string starvation_;
   std::thread thread_;  // last: it uses all the rest
 };
 
 class WorkerSet {
  public:
-  // `workers`: 0: one a processor at most. `memory` outlives it.
-  WorkerSet(std::size_t workers, MemorySource& memory, WorkerThread::Log log);
+  // `workers`: 0: one a processor at most. `memory` outlives it. `meanwhile`: see WorkerThread::wait_for().
+  WorkerSet(std::size_t workers, MemorySource& memory, WorkerThread::Log log,
+            WorkerThread::Meanwhile meanwhile);
 
   // The `count` workers that a new shape gets: different ones of one kind, those that serve the fewest shapes. Makes
   // threads where there may be more.
@@ -83,6 +98,7 @@ class WorkerSet {
   const std::size_t most_;
   MemorySource& memory_;
   const WorkerThread::Log log_;
+  const WorkerThread::Meanwhile meanwhile_;
   std::size_t next_number_ = 0;
   std::vector<std::unique_ptr<WorkerThread>> threads_;
 };

@@ -193,6 +193,8 @@ Netlink::Outcome Netlink::exchange(NetlinkMessage& message, const Reader& read) 
 
   int result = nl_send_auto(socket_.get(), message.get());
   while (result >= 0 && !progress.finished) result = nl_recvmsgs(socket_.get(), callbacks.get());
+  // The rest of an answer must not be taken for the next one.
+  if (result < 0 && !progress.finished) connect();
   if (progress.exception) std::rethrow_exception(progress.exception);
   // libnl reports lost messages (ENOBUFS) as NLE_NOMEM.
   if (result == -NLE_DUMP_INTR || result == -NLE_NOMEM) return {.error = EAGAIN, .incomplete = true};

@@ -180,14 +180,16 @@ void Worker::remove_port(Port& port) {
   port.observe(false);
 }
 
-void Worker::send_rest(Port& port, Instant give_up) {
-  while (outgoing_.take_all(port) > 0) {
+bool Worker::send_some(Port& port, Instant give_up) {
+  for (int batches = 0; batches < kSomeBatches; ++batches) {
+    if (outgoing_.take_all(port) == 0) return false;
     if (clock_.now() < give_up) {
       outgoing_.send();
     } else {
       outgoing_.drop(DropReason::stop);
     }
   }
+  return true;
 }
 
 std::future<void> Worker::ask(Request request) {

@@ -48,8 +48,9 @@ class Worker {
   Schedule& schedule() { return schedule_; }
   void add_port(Port& port);
   void remove_port(Port& port);  // what is queued must not become due: suspend the shaper first
-  // Sends what the port's shaper has queued, regardless of rates; what is left at `give_up` is dropped (stop).
-  void send_rest(Port& port, Instant give_up);
+  // Sends some batches of what the port's shaper has queued, regardless of rates; after `give_up` they are dropped (stop).
+  // True: more is left. The shaper is suspended from the first call on.
+  bool send_some(Port& port, Instant give_up);
 
   const WorkerHealth& health() const { return health_; }
   Waiter& waiter() { return waiter_; }
@@ -63,6 +64,8 @@ class Worker {
   static constexpr Duration kRest = std::chrono::microseconds(650);
   // Large frames stay in their capture slots for so long.
   static constexpr Duration kLoan = std::chrono::microseconds(100);
+  // Of send_some(): some milliseconds, for which the other ports wait.
+  static constexpr int kSomeBatches = 16;
   // While a port must look again by itself, it does so this often.
   static constexpr Duration kLookAgain = std::chrono::milliseconds(100);
 

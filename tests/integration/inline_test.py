@@ -56,6 +56,13 @@ def wire(inline_net, headgates, divert):
     return headgate
 
 
+def wait_until(condition, patience=2):
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {patience} s"
+        time.sleep(0.02)
+
+
 def promiscuous(namespace, interface):
     return namespace.links()[interface]["promiscuity"] > 0
 
@@ -238,6 +245,29 @@ def test_a_clean_stop_ends_the_wire(inline_net, wire):
     wire.stop()
     assert_wire_ended(inline_net.middle)
     assert not answers(inline_net.host, network.PEER_IPV4, patience=0.3)
+
+
+def test_a_clean_stop_ends_the_wire_of_an_interface_that_was_renamed_while_the_other_was_away(inline_net, wire):
+    middle = inline_net.middle
+    middle.run("ip", "link", "delete", "eth1")
+    wait_until(lambda: not any(shape["diverting"] for shape in wire.show()["shapes"]))
+    assert promiscuous(middle, "eth0")
+    middle.run("ip", "link", "set", "eth0", "name", "lan0")
+    wire.stop()
+    traces.assert_none(middle, "lan0")
+    assert not promiscuous(middle, "lan0")
+
+
+def test_where_another_interface_takes_over_the_name_the_renamed_one_has_no_wire_any_more(inline_net, wire):
+    middle = inline_net.middle
+    middle.run("ip", "link", "set", "eth0", "name", "old0")
+    middle.run("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "far0")
+    middle.run("ip", "link", "set", "eth0", "up")
+    wait_until(lambda: promiscuous(middle, "eth0") and not promiscuous(middle, "old0"))
+    assert traces.clsact_filters(middle, "old0") == []
+    wire.stop()
+    assert_wire_ended(middle)
+    traces.assert_none(middle, "old0")
 
 
 def test_cleanup_ends_the_wire_of_a_killed_daemon(inline_net, wire, programs):

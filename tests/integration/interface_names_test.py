@@ -164,6 +164,24 @@ def test_a_reload_that_calls_the_interface_by_another_of_its_names_goes_on_with_
     assert len(traces.divert_devices(net.host)) == 2
 
 
+def test_a_renamed_interface_that_the_file_has_by_both_names_is_refused_and_shaped_on(net, headgate, programs, divert):
+    headgate.start(shape_of("eth0"), divert=divert)
+    net.host.run("ip", "link", "set", "eth0", "name", "wan0")
+    for both in (shape_of("eth0") + shape_of("wan0"), shape_of("wan0") + shape_of("eth0")):
+        headgate.write(both.replace("1000pps", "2000pps"), divert=divert)
+        refused = headgate.control("reload", check=False)
+        assert refused.returncode == EXIT_REFUSED
+        assert "wan0 egress is already shaped by another [[shape]]" in refused.stderr
+        shape, = headgate.show()["shapes"]
+        assert shape["interface"] == "eth0" and shape["diverting"]
+        assert class_of(shape, "load")["rate"] == ["1000pps"]
+    offered = Sender(net.host, programs, network.PEER_IPV4, rate=500, count=100).finish()["sent"]
+    assert headgate.settled_class("load", offered)["sent"]["packets"] == offered
+    headgate.write(shape_of("wan0"), divert=divert)
+    assert "changed: wan0 egress" in headgate.reload().stdout
+    assert class_of(headgate.shape("wan0"), "load")["sent"]["packets"] == offered
+
+
 @pytest.mark.parametrize("key", ["interface", "forward_to"])
 @pytest.mark.parametrize("name,what", [("loop0", "loop0 (lo) is the loopback interface"),
                                        ("own0", "own0 (hg0) is a divert device of headgate itself")])

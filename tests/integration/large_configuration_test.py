@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from daemon import EXIT_USAGE
+import processes
+from daemon import EXIT_OK, EXIT_USAGE
 
 CLASSES = HOSTS = 100
 WATCHDOG = 2  # s
@@ -74,6 +75,65 @@ def test_the_watchdog_is_fed_while_a_reload_compiles_many_long_expressions(headg
     assert gap < LONGEST_GAP
 
 
+MANY = 40
+SHAPE = '[[shape]]\ninterface = "v{}"\n[[shape.class]]\nname = "all"\nrate = "1000pps"\n'
+
+
+def make_links(namespace, directory, count):
+    links = directory / "links"
+    links.write_text("".join(f"link add v{number} type veth peer name w{number}\n"
+                             f"link set v{number} up\nlink set w{number} up\n" for number in range(count)))
+    namespace.run("ip", "-batch", links)
+
+
+@pytest.mark.measured
+def test_the_watchdog_is_fed_while_a_reload_adds_and_removes_many_shapes(net, headgate, divert, figure):
+    make_links(net.host, headgate.directory, MANY)
+    headgate.start(SHAPE.format(0), watchdog=WATCHDOG, divert=divert)
+    headgate.wait_notification("WATCHDOG=1")
+    feeds = Feeds(headgate)
+    for what, count in (("adds", MANY), ("removes", 1)):
+        headgate.write("".join(SHAPE.format(number) for number in range(count)), divert=divert)
+        since = len(headgate.notifications())
+        began = time.monotonic()
+        headgate.signal(signal.SIGHUP)
+        headgate.wait_notification("READY=1", patience=60, since=since)
+        figure(f"a reload that {what} {MANY - 1} shapes", f"{time.monotonic() - began:.2f} s")
+        assert len(headgate.show()["shapes"]) == count
+    time.sleep(LONGEST_GAP)
+    gap = feeds.longest_gap()
+    figure("longest gap between two feeds", f"{gap:.2f} s")
+    assert gap < LONGEST_GAP
+
+
+@pytest.mark.measured
+def test_the_watchdog_is_fed_while_many_shapes_attach_again_and_while_a_reload_fails_at_the_last(net, headgate, divert, figure):
+    make_links(net.host, headgate.directory, MANY)
+    all_of_them = "".join(SHAPE.format(number) for number in range(MANY))
+    headgate.start(SHAPE.format(0), watchdog=WATCHDOG, divert=divert)
+    headgate.wait_notification("WATCHDOG=1")
+    feeds = Feeds(headgate)
+    net.host.run("ip", "link", "property", "add", "dev", "lo", "altname", "loop0")
+    headgate.write(all_of_them + SHAPE.format(0).replace("v0", "loop0"), divert=divert)
+    since = len(headgate.notifications())
+    headgate.signal(signal.SIGHUP)
+    headgate.wait_notification("READY=1", patience=60, since=since)
+    assert "loop0 (lo) is the loopback interface" in headgate.log()
+    assert len(headgate.show()["shapes"]) == 1
+
+    headgate.write(all_of_them, divert=divert)
+    headgate.reload()
+    mtus = headgate.directory / "mtus"
+    mtus.write_text("".join(f"link set v{number} mtu 1400\n" for number in range(MANY)))
+    net.host.run("ip", "-batch", mtus)
+    headgate.wait_for_log(f"v{MANY - 1} egress: shaping again", patience=30)
+    time.sleep(LONGEST_GAP)
+    gap = feeds.longest_gap()
+    figure("longest gap between two feeds", f"{gap:.2f} s")
+    assert gap < LONGEST_GAP
+    assert all(shape["diverting"] for shape in headgate.show()["shapes"])
+
+
 def test_a_reload_of_the_same_expressions_compiles_none(headgate):
     headgate.start(many_hosts(salt=1), watchdog=WATCHDOG)
     before = processor_time(headgate.process.pid)
@@ -92,6 +152,28 @@ def processor_time(pid):
     with open(f"/proc/{pid}/stat") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
+
+
+@pytest.mark.timed
+def test_a_check_of_five_hundred_shapes_with_a_hundred_hosts_each_takes_seconds(headgate, programs, figure):
+    def write(hosts):
+        headgate.config_path.write_text('[daemon]\nmemory = "1mb"\nmax_flows = 1024\n' + "".join(
+            SHAPE.format(number) + f'match = "host {hosts(number)}"\n' for number in range(500)))
+
+    def check():
+        began = time.monotonic()
+        result = processes.run([programs / "headgated", "--check", "--config", headgate.config_path], check=False)
+        return result, time.monotonic() - began
+
+    write(lambda number: " or ".join(f"10.{number // 250}.{number % 250}.{host}" for host in range(1, HOSTS + 1)))
+    result, seconds = check()
+    figure("seconds", round(seconds, 1))
+    assert result.returncode == EXIT_OK, result.stderr
+    assert seconds < 10
+    write(lambda number: " or ".join(["10.0.0.1"] * HOSTS) + (" or" if number == 499 else ""))
+    result, seconds = check()
+    assert result.returncode == EXIT_USAGE and f"{headgate.config_path}:" in result.stderr
+    assert seconds < 10
 
 
 TOO_LARGE = '[daemon]\nmemory = "64gb"\n' + "".join(

@@ -6,6 +6,7 @@ import time
 import pytest
 
 import network
+import traces
 from daemon import EXIT_OK, EXIT_REFUSED, class_of
 from traffic import Receiver, Sender, rate_while_running
 
@@ -102,6 +103,41 @@ def test_a_new_rate_holds_from_the_next_packet_on(net, headgate, programs, diver
     after = [arrival for arrival in flow if arrival.time / 1e9 > reloaded + 0.1]
     assert rate_while_running(before, 1000) == pytest.approx(1000, rel=0.005)
     assert rate_while_running(after, 500) == pytest.approx(500, rel=0.005)
+
+
+# What is added beside a shape that changes, and why it is refused.
+REFUSALS = {
+    "it cannot be shaped": ("loop0", "loop0 (lo) is the loopback interface"),
+    "a second daemon shapes it": ("eth9", "eth9 egress is already shaped by process"),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_of_several_shapes_none_changes_when_one_is_refused(net, headgate, headgates, programs, divert, refusal):
+    added, reason = REFUSALS[refusal]
+    network.connect(["netns", net.host.name], ["netns", net.peer.name], "eth9")
+    network.connect(["netns", net.host.name], ["netns", net.peer.name], "eth8")
+    net.host.run("ip", "link", "property", "add", "dev", "lo", "altname", "loop0")
+    headgates(net.host).start(config(key="class", rate="5pps").replace("eth0", "eth9"), divert=divert)
+    headgate.start(config(key="class", rate="1000pps"), divert=divert)
+    offered = Sender(net.host, programs, network.PEER_IPV4, rate=500, count=50).finish()["sent"]
+    before = headgate.settled_class("udp", offered)
+    devices = traces.divert_devices(net.host)
+    changed = config(key="dst", rate="10pps") + OTHER_CLASS
+    headgate.write(changed + "".join(config(key="class", rate="10pps").replace("eth0", one) for one in ("eth8", added)),
+                   divert=divert)
+    refused = headgate.control("reload", check=False)
+    assert refused.returncode == EXIT_REFUSED
+    assert reason in refused.stderr
+    shape, = headgate.show()["shapes"]
+    assert shape["interface"] == "eth0" and shape["diverting"] and shape["state"] == ""
+    assert [counters["name"] for counters in shape["classes"]] == ["udp"]
+    assert {key: class_of(shape, "udp")[key] for key in before if key != "delay_us"} == {
+        key: before[key] for key in before if key != "delay_us"}
+    assert traces.divert_devices(net.host) == devices
+    headgate.write(changed + config(key="class", rate="10pps").replace("eth0", "eth8"), divert=divert)
+    headgate.reload()
+    assert class_of(headgate.shape(), "udp")["rate"] == ["10pps"] and headgate.shape("eth8")["diverting"]
 
 
 def test_a_bad_file_changes_nothing(net, headgate, programs):

@@ -129,6 +129,13 @@ def test_systemd_finds_no_fault_with_the_unit(machine):
     assert result.stderr == ""
 
 
+def test_the_unit_has_room_for_hundreds_of_shapes(started):
+    assert {name: started.property("headgated", name) for name in
+            ("LimitNOFILE", "TimeoutStartUSec", "TimeoutStopUSec", "TimeoutAbortUSec", "WatchdogUSec")} == {
+        "LimitNOFILE": "65536", "TimeoutStartUSec": "2min", "TimeoutStopUSec": "1min", "TimeoutAbortUSec": "2s",
+        "WatchdogUSec": "2s"}
+
+
 def test_status_has_a_line_of_its_own(started):
     status = started.systemctl("status", "headgated").stdout
     assert "active (running)" in status

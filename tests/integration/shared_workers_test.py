@@ -5,11 +5,13 @@ import pathlib
 import signal
 import time
 
+import pytest
+
 import network
 import traces
 from daemon import check_law, class_of
 from foreign_program import DROP, ForeignProgram
-from traffic import Receiver, Sender
+from traffic import Receiver, Sender, gaps
 
 SHAPES = 20
 
@@ -142,6 +144,35 @@ def test_what_a_program_behind_ours_drops_is_tried_once_and_delays_no_other(net,
     assert {to for to, _ in receiver.stop(settle=0.5).flows} == {network.PEER_IPV4}
     assert counters["sent"]["packets"] == 2100
     assert counters["dropped"]["reasons"]["send_failed"]["packets"] == 2100
+
+
+@pytest.mark.measured
+def test_while_a_removed_shape_sends_its_long_queue_another_shape_of_its_worker_gets_on(net, headgate, programs, divert, figure):
+    queued = 150_000
+    network.connect(["netns", net.host.name], ["netns", net.peer.name], "eth9")
+    network.configure(net.host.run, ["10.78.0.1/24"], ["fd78::1/64"], "eth9")
+    network.configure(net.peer.run, ["10.78.0.2/24"], ["fd78::2/64"], "eth9")
+    long_queue = PER_DESTINATION.format(rate="10pps", queue=f"{queued}p")
+    other = PER_DESTINATION.format(rate="2000pps", queue="100p").replace('"eth0"', '"eth9"')
+    headgate.start(long_queue + other, divert=divert, workers=1)
+    Sender(net.host, programs, network.PEER_IPV4, rate=100_000, count=queued).finish(refusals=True)
+    waiting = class_of(headgate.shape(), "clients")["queued"]["packets"]
+    assert waiting > queued * 0.9
+    receiver = Receiver(net.peer, programs, interface="eth9")
+    load = Sender(net.host, programs, "10.78.0.2", rate=1000, seconds=3)
+    time.sleep(1)
+    headgate.write(other, divert=divert, workers=1)
+    began = time.monotonic()
+    headgate.reload()
+    took = time.monotonic() - began
+    offered = load.finish()["sent"]
+    headgate.settled_class("clients", offered, interface="eth9")
+    flow = receiver.stop().only()
+    longest = max(gaps(flow)) / 1e6
+    figure("reload that sends what is queued", f"{waiting} packets, {took:.2f} s")
+    figure("longest gap of the other shape, ms", round(longest, 1))
+    assert len(flow) == offered
+    assert longest < 40
 
 
 def test_after_a_stop_of_the_process_no_flow_overtakes_itself(net, headgate, programs, divert):

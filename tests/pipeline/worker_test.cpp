@@ -422,10 +422,32 @@ TEST_F(WorkerTest, SendsTheRestUnpacedUntilItGivesUp) {
   worker.run();
   const Instant now = clock.now();
   shape.sink.after_send = [this] { clock.advance(seconds(1)); };  // a batch a second
-  worker.send_rest(*shape.port, now + milliseconds(1500));
+  EXPECT_FALSE(worker.send_some(*shape.port, now + milliseconds(1500)));
   const std::uint64_t given_up = dropped(shape, DropReason::stop);
   EXPECT_EQ(shape.sink.departures.size(), 1u + 2 * Port::kBatch);
   EXPECT_EQ(given_up, 199u - 2 * Port::kBatch);
+  expect_law(shape, clock.now());
+}
+
+TEST_F(WorkerTest, SendsTheRestInPiecesInOrder) {
+  constexpr std::size_t kPackets = 2500;
+  TestShape& shape = add_shape(class_of(10, kPackets), {}, kPackets);
+  for (std::size_t i = 0; i < kPackets; ++i) shape.source.add(frame_to(1, 18 + i % 1000));
+  waiter.before_sleep = [this](std::optional<Instant>) { worker.stop(); };
+  worker.run();
+  const std::size_t paced = shape.sink.departures.size();
+  std::size_t pieces = 0;
+  std::size_t before = paced;
+  for (bool more = true; more; ++pieces) {
+    more = worker.send_some(*shape.port, clock.now() + seconds(1));
+    EXPECT_LE(shape.sink.departures.size() - before, 16 * Port::kBatch);
+    before = shape.sink.departures.size();
+  }
+  EXPECT_EQ(pieces, 3u);
+  ASSERT_EQ(shape.sink.departures.size(), kPackets);
+  const std::size_t headers = shape.sink.departures[0].frame.size() - 18;
+  for (std::size_t i = 0; i < kPackets; ++i)
+    ASSERT_EQ(shape.sink.departures[i].frame.size(), headers + 18 + i % 1000) << i;
   expect_law(shape, clock.now());
 }
 

@@ -194,7 +194,8 @@ class Workers : public testing::Test {
     for (const auto& part : parts_) {
       part->worker
           .ask([&](Instant now) {
-            part->worker.send_rest(*part->port, now + seconds(60));
+            while (part->worker.send_some(*part->port, now + seconds(60))) {
+            }
             const ShaperStatistics one = part->shaper->statistics(now);
             EXPECT_EQ(one.received, one.sent);
             received_.push_back(one.received);
