@@ -176,7 +176,7 @@ TEST(ConfigFile, TakesTheBoundsThemselves) {
   const Config config = accepted(
       "[daemon]\nmark = 0xffffffff\nmax_flows = 16777216\nmemory = \"64gb\"\nidle = \"86400s\"\ncontrol = "
       "\"/" +
-      std::string(106, 'c') + "\"\n");
+      std::string(98, 'c') + "\"\n");
   EXPECT_EQ(config.daemon.mark, 0xffffffffU);
   accepted("shape = [{ interface = \"fifteen_letters\", class = [{ name = \"" + std::string(64, 'n') +
            "\", rate = \"1pps\" }] }]\n");
@@ -469,6 +469,7 @@ TEST(ConfigFile, WhoseDefaultsAddUpToMoreMemoryThanThereIsGetsAWarning) {
   EXPECT_THAT(warning_of(sized("max_flows = 100", 20, 1000)), testing::HasSubstr("20 shapes may use"))
       << "what the file says would fit";
   EXPECT_TRUE(sized("", 10, 1000).warnings.empty());
+  EXPECT_THAT(warning_of(sized("", 1, 0)), testing::HasSubstr("but there are \"0mb\""));
   EXPECT_TRUE(sized("memory = \"64gb\"", 0, 1000).ok()) << "without a shape none is taken";
 }
 
