@@ -52,7 +52,6 @@ const volatile __u8 minds_decryption;       // likewise; false, too, where the k
 // since was diverted, as CLOCK_MONOTONIC nanoseconds; 0: everything has been read. Written on every packet's
 // path, so each counter has a cache line to itself.
 __u64 unread_since __attribute__((aligned(64)));
-__u64 diverted_packets __attribute__((aligned(64)));
 __u64 passed_unshaped __attribute__((aligned(64)));
 __u32 diverting __attribute__((aligned(64)));  // 0: let everything go on
 __u32 divert_control;                          // 1: a class takes control traffic too
@@ -298,7 +297,6 @@ int divert(struct __sk_buff* skb) {
     __sync_fetch_and_add(&passed_unshaped, 1);
     return GO_ON;
   }
-  __sync_fetch_and_add(&diverted_packets, 1);
   skb->mark = own_mark;
   return bpf_redirect(divert_device, 0);
 }

@@ -171,8 +171,4 @@ Duration DivertProgram::open_time() const {
   return Duration(open_time_.load(std::memory_order_relaxed));
 }
 
-std::uint64_t DivertProgram::diverted() const {
-  return shared(skeleton_->bss->diverted_packets).load(std::memory_order_relaxed);
-}
-
 }  // namespace headgate

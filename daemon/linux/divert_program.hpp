@@ -57,7 +57,6 @@ class DivertProgram {
   std::uint64_t passed_unshaped() const;   // packets
   std::uint64_t openings() const;          // how often packets passed unshaped until a reset()
   Duration open_time() const;              // and for how long in all
-  std::uint64_t diverted() const;          // packets, a super-packet counting once
 
   HookCounts counts() const;
 
