@@ -4,12 +4,13 @@
 //   refuse_foreign  on the egress hook of the divert device: what the divert has not sent there ends before it is captured
 //   drop_captured   on the ingress hook of the divert device's peer: the packet has been captured when it was sent, and
 //                   nobody else may see it, or the host's stack would answer it
+//   consume_captured  the same by clsact, without being reported as a drop
 //   return_shaped   on the ingress hook of the divert device: what headgated sent on its peer goes back to where it was
 //                   diverted, and the divert lets it go on; what others sent there ends
 //   wire            on the ingress hook of an inline interface, behind everything else: what has not been diverted
 //                   leaves by the other end of the wire. Outlives headgated.
 //
-// The same programs serve TCX and clsact with direct action, which read their return codes alike. "Go on" is
+// All but consume_captured serve TCX and clsact with direct action, which read their return codes alike. "Go on" is
 // -1, after which the administrator's own programs and filters still run; 0 would skip them.
 //
 // A packet on the divert device is known as ours by the mark. Setting a mark takes a capability, so nobody who may not
@@ -314,6 +315,12 @@ int refuse_foreign(struct __sk_buff* skb) {
 SEC("tc")
 int drop_captured(struct __sk_buff* skb) {
   return TC_ACT_SHOT;
+}
+
+// TCX does not know this code and would let the packet go on.
+SEC("tc")
+int consume_captured(struct __sk_buff* skb) {
+  return TC_ACT_STOLEN;
 }
 
 // While nothing is diverted nobody takes the mark off again, so none is left on.

@@ -95,6 +95,10 @@ int DivertProgram::drop_captured() const {
   return bpf_program__fd(skeleton_->progs.drop_captured);
 }
 
+int DivertProgram::consume_captured() const {
+  return bpf_program__fd(skeleton_->progs.consume_captured);
+}
+
 int DivertProgram::return_shaped() const {
   return bpf_program__fd(skeleton_->progs.return_shaped);
 }
