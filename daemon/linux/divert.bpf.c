@@ -1,7 +1,8 @@
 // What runs in the kernel for each packet of a shaped interface.
 //
 //   divert          on the interface's egress or ingress hook: sends a packet to the divert device, or lets it go on
-//   refuse_foreign  on the egress hook of the divert device: what the divert has not sent there ends before it is captured
+//   refuse_foreign  on the egress hooks of the divert device and of its peer: what the divert has not sent on the one, and
+//                   headgated not on the other, ends before it is captured or given back
 //   drop_captured   on the ingress hook of the divert device's peer: the packet has been captured when it was sent, and
 //                   nobody else may see it, or the host's stack would answer it
 //   consume_captured  the same by clsact, without being reported as a drop
@@ -11,7 +12,7 @@
 //                   leaves by the other end of the wire. Outlives headgated.
 //
 // All but consume_captured serve TCX and clsact with direct action, which read their return codes alike. "Go on" is
-// -1, after which the administrator's own programs and filters still run; 0 would skip them.
+// -1, after which the administrator's own programs and filters still run; TC_ACT_OK skips them.
 //
 // A packet on the divert device is known as ours by the mark. Setting a mark takes a capability, so nobody who may not
 // shape this host can have anything captured or given back.
@@ -307,9 +308,10 @@ static __always_inline int drop_foreign(struct __sk_buff* skb) {
   return TC_ACT_SHOT;
 }
 
+// What others have attached behind it does not run: it could only lose the packet.
 SEC("tc")
 int refuse_foreign(struct __sk_buff* skb) {
-  return skb->mark == own_mark ? GO_ON : drop_foreign(skb);
+  return skb->mark == own_mark ? TC_ACT_OK : drop_foreign(skb);
 }
 
 SEC("tc")

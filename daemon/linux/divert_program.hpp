@@ -38,7 +38,7 @@ class DivertProgram {
 
   // Program descriptors, and the hooks they are for.
   int divert() const;            // egress or ingress of the interface
-  int refuse_foreign() const;    // egress of the divert device
+  int refuse_foreign() const;    // egress of the divert device and of the peer
   int drop_captured() const;     // ingress of the peer, by TCX
   int consume_captured() const;  // the same by clsact
   int return_shaped() const;     // ingress of the divert device
