@@ -189,8 +189,8 @@ def test_a_filter_behind_ours_on_the_divert_device_loses_nothing(net, headgate, 
     headgate.start(SHAPES[HOOKS[hook]], divert=divert)
     device, direction = hook.split()
     net.host.run("tc", "qdisc", "add", "dev", device, "clsact", check=False)
-    net.host.run("tc", "filter", "add", "dev", device, direction, "protocol", "all", "prio", 9, "u32", "match", "u8", 0, 0,
-                 "action", "drop")
+    net.host.run("tc", "filter", "add", "dev", device, direction, "protocol", "all", "prio", 9, "bpf",
+                 "bytecode", f"1,6 0 0 {DROP}", "direct-action")
     assert_nothing_is_in_the_way(net, headgate, HOOKS[hook])
 
 
