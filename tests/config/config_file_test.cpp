@@ -469,8 +469,14 @@ TEST(ConfigFile, WhoseDefaultsAddUpToMoreMemoryThanThereIsGetsAWarning) {
   EXPECT_THAT(warning_of(sized("max_flows = 100", 20, 1000)), testing::HasSubstr("20 shapes may use"))
       << "what the file says would fit";
   EXPECT_TRUE(sized("", 10, 1000).warnings.empty());
-  EXPECT_THAT(warning_of(sized("", 1, 0)), testing::HasSubstr("but there are \"0mb\""));
   EXPECT_TRUE(sized("memory = \"64gb\"", 0, 1000).ok()) << "without a shape none is taken";
+}
+
+TEST(ConfigFile, WithoutADaemonTableGetsAWarningWhereThereIsNoMemoryAtAll) {
+  const ConfigResult result =
+      parse_config("[[shape]]\ninterface = \"eth0\"\n[[shape.class]]\nname = \"a\"\nrate = \"1pps\"\n",
+                   "test.toml", {.memory = AvailableMemory{DataSize{0}, "memory.max"}});
+  EXPECT_THAT(warning_of(result), testing::HasSubstr("but there are \"0b\" (memory.max)"));
 }
 
 // Of one class.
