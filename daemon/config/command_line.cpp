@@ -406,7 +406,7 @@ Examples:
   headgated --interface eth0 --direction ingress --rate 1000pps --key src
 
 Exit codes: 0 done, 1 command line or configuration, 2 refused by the kernel,
-3 not running, 4 not permitted. See headgated(8) and headgate.toml(5).
+4 not permitted. See headgated(8) and headgate.toml(5).
 )";
 }
 

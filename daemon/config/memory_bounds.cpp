@@ -84,7 +84,7 @@ void check_memory_bounds(const toml::table& root, const Config& config, const Av
   if (bounds.shapes == 0 || bounds.all() <= available.size.bytes) return;
 
   const std::string found = describe(bounds, config, available);
-  if (bounds.given() < available.size.bytes) {
+  if (bounds.given() == 0 || bounds.given() < available.size.bytes) {
     findings.add_warning(first_shape(root), found +
                                                 "; packets are dropped when it runs out; [daemon] memory "
                                                 "and max_flows bound what each shape may use");

@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::size_t kMaxInterfaceName = 127;  // ALTIFNAMSIZ - 1, of an alternative name
 constexpr std::size_t kMaxClassName = 64;
-constexpr std::size_t kMaxSocketPath = 107;  // sockaddr_un::sun_path with its NUL
+constexpr std::size_t kMaxSocketAddress = 107;  // sockaddr_un::sun_path without its NUL
+constexpr std::size_t kProcessSuffix = 8;       // ".4194304": the socket is made under a name that ends so
+constexpr std::size_t kMaxControlPath = kMaxSocketAddress - kProcessSuffix;
 
 // hg, digits, and perhaps p
 bool is_own_device(std::string_view name) {
@@ -72,9 +74,9 @@ Reading check_control_path(std::string_view path) {
         quoted(path) +
         " is not the absolute path of a socket, expected one such as \"/run/headgate/control.sock\"");
   }
-  if (path.size() > kMaxSocketPath) {
-    return refuse(quoted(path) + " has " + std::to_string(path.size()) +
-                  " bytes, but the path of a socket has at most " + std::to_string(kMaxSocketPath));
+  if (path.size() > kMaxControlPath) {
+    return refuse(quoted(path) + " has " + std::to_string(path.size()) + " bytes, expected at most " +
+                  std::to_string(kMaxControlPath));
   }
   return {};
 }

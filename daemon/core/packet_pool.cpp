@@ -6,14 +6,6 @@
 #include <type_traits>
 
 namespace headgate {
-namespace {
-
-std::array<std::byte, PacketPool::kTagBytes> wire_form(StrippedTag tag) {
-  return {std::byte(tag.tpid >> 8), std::byte(tag.tpid & 0xff), std::byte(tag.tci >> 8),
-          std::byte(tag.tci & 0xff)};
-}
-
-}  // namespace
 
 static_assert(sizeof(StoredPacket) == 48 && std::is_trivially_destructible_v<StoredPacket>);
 
@@ -26,10 +18,10 @@ PacketHandle PacketPool::store_pieces(std::span<const std::byte> frame, Stripped
   const bool tagged = length > prefix + frame.size();
   if (!make_ready(chunks_for(length))) return kNoPacket;
   const PacketHandle first = take(length);
-  const auto tag_bytes = wire_form(tag);
+  const auto put_back = tag_bytes(tag);
   const std::array<std::span<const std::byte>, 4> pieces = {
       std::span(frame.data() - prefix, prefix), frame.first(tagged ? kMacBytes : 0),
-      std::span(tag_bytes).first(tagged ? kTagBytes : 0), frame.subspan(tagged ? kMacBytes : 0)};
+      std::span(put_back).first(tagged ? kTagBytes : 0), frame.subspan(tagged ? kMacBytes : 0)};
   fill(first, pieces);
   return first;
 }
@@ -70,7 +62,7 @@ PacketHandle PacketPool::store_lent(std::span<const std::byte> frame, StrippedTa
                                           .place = static_cast<std::uint32_t>(lent_.size())};
   const std::span<std::byte> head = payload(packet, true).subspan(sizeof(Loan), head_bytes);
   std::memcpy(head.data(), frame.data() - prefix, copied);
-  if (tagged) std::memcpy(head.data() + copied, wire_form(tag).data(), kTagBytes);
+  if (tagged) std::memcpy(head.data() + copied, tag_bytes(tag).data(), kTagBytes);
   lent_.push_back(packet);
   return packet;
 }

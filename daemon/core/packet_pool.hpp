@@ -20,6 +20,7 @@
 #include "core/memory_area.hpp"
 #include "core/prefetch.hpp"
 #include "core/record_table.hpp"
+#include "core/stripped_tag.hpp"
 #include "headgate/clock.hpp"
 #include "headgate/cost.hpp"
 #include "headgate/units.hpp"
@@ -46,12 +47,6 @@ struct StoredPacket {
   bool lent = false;  // of the pool
 
   Cost cost() const { return {charged_packets, charged_bytes}; }
-};
-
-// A VLAN tag to put back after the MAC addresses; tpid 0: none.
-struct StrippedTag {
-  std::uint16_t tpid = 0;
-  std::uint16_t tci = 0;
 };
 
 class PacketPool {

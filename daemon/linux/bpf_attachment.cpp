@@ -152,6 +152,19 @@ BpfAttachment::Place BpfAttachment::place_by_clsact() const {
   return place;
 }
 
+std::string first_of_others(Netlink& netlink, int interface_index, TrafficHook hook, std::uint32_t ours,
+                            std::uint32_t end) {
+  if (const auto programs = tcx_programs(interface_index, hook)) {
+    for (const std::uint32_t program : *programs)
+      if (program != ours) return other_program(program);
+  }
+  for (const Filter& filter : netlink.filters(interface_index, clsact_parent(hook))) {
+    if (filter.program == end) break;
+    if (filter.program != ours && filter.chain == 0) return other_filter(filter);
+  }
+  return {};
+}
+
 bool has_filters_of_headgate_alone(Netlink& netlink, int interface_index) {
   bool any = false;
   for (const TrafficHook hook : {TrafficHook::ingress, TrafficHook::egress}) {

@@ -55,6 +55,11 @@ class BpfAttachment {
   bool clsact_is_ours_ = false;
 };
 
+// What somebody else runs on the hook ahead of the filter with program `end`, named as in Place; empty: nothing. `ours` is
+// the program that is passed over. One system call and one dump.
+std::string first_of_others(Netlink& netlink, int interface_index, TrafficHook hook, std::uint32_t ours,
+                            std::uint32_t end);
+
 // Whether all filters on the interface, at least one, are headgate's: then so is their clsact qdisc, whichever shape
 // made it, and the last of them to go takes it along.
 bool has_filters_of_headgate_alone(Netlink& netlink, int interface_index);

@@ -1,16 +1,18 @@
 // What runs in the kernel for each packet of a shaped interface.
 //
 //   divert          on the interface's egress or ingress hook: sends a packet to the divert device, or lets it go on
-//   refuse_foreign  on the egress hook of the divert device: what the divert has not sent there ends before it is captured
+//   refuse_foreign  on the egress hooks of the divert device and of its peer: what the divert has not sent on the one, and
+//                   headgated not on the other, ends before it is captured or given back
 //   drop_captured   on the ingress hook of the divert device's peer: the packet has been captured when it was sent, and
 //                   nobody else may see it, or the host's stack would answer it
+//   consume_captured  the same by clsact, without being reported as a drop
 //   return_shaped   on the ingress hook of the divert device: what headgated sent on its peer goes back to where it was
 //                   diverted, and the divert lets it go on; what others sent there ends
 //   wire            on the ingress hook of an inline interface, behind everything else: what has not been diverted
 //                   leaves by the other end of the wire. Outlives headgated.
 //
-// The same programs serve TCX and clsact with direct action, which read their return codes alike. "Go on" is
-// -1, after which the administrator's own programs and filters still run; 0 would skip them.
+// All but consume_captured serve TCX and clsact with direct action, which read their return codes alike. "Go on" is
+// -1, after which the administrator's own programs and filters still run; TC_ACT_OK skips them.
 //
 // A packet on the divert device is known as ours by the mark. Setting a mark takes a capability, so nobody who may not
 // shape this host can have anything captured or given back.
@@ -52,7 +54,6 @@ const volatile __u8 minds_decryption;       // likewise; false, too, where the k
 // since was diverted, as CLOCK_MONOTONIC nanoseconds; 0: everything has been read. Written on every packet's
 // path, so each counter has a cache line to itself.
 __u64 unread_since __attribute__((aligned(64)));
-__u64 diverted_packets __attribute__((aligned(64)));
 __u64 passed_unshaped __attribute__((aligned(64)));
 __u32 diverting __attribute__((aligned(64)));  // 0: let everything go on
 __u32 divert_control;                          // 1: a class takes control traffic too
@@ -298,7 +299,6 @@ int divert(struct __sk_buff* skb) {
     __sync_fetch_and_add(&passed_unshaped, 1);
     return GO_ON;
   }
-  __sync_fetch_and_add(&diverted_packets, 1);
   skb->mark = own_mark;
   return bpf_redirect(divert_device, 0);
 }
@@ -308,14 +308,21 @@ static __always_inline int drop_foreign(struct __sk_buff* skb) {
   return TC_ACT_SHOT;
 }
 
+// What others have attached behind it does not run: it could only lose the packet.
 SEC("tc")
 int refuse_foreign(struct __sk_buff* skb) {
-  return skb->mark == own_mark ? GO_ON : drop_foreign(skb);
+  return skb->mark == own_mark ? TC_ACT_OK : drop_foreign(skb);
 }
 
 SEC("tc")
 int drop_captured(struct __sk_buff* skb) {
   return TC_ACT_SHOT;
+}
+
+// TCX does not know this code and would let the packet go on.
+SEC("tc")
+int consume_captured(struct __sk_buff* skb) {
+  return TC_ACT_STOLEN;
 }
 
 // While nothing is diverted nobody takes the mark off again, so none is left on.

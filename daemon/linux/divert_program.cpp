@@ -95,6 +95,10 @@ int DivertProgram::drop_captured() const {
   return bpf_program__fd(skeleton_->progs.drop_captured);
 }
 
+int DivertProgram::consume_captured() const {
+  return bpf_program__fd(skeleton_->progs.consume_captured);
+}
+
 int DivertProgram::return_shaped() const {
   return bpf_program__fd(skeleton_->progs.return_shaped);
 }
@@ -169,10 +173,6 @@ std::uint64_t DivertProgram::openings() const {
 
 Duration DivertProgram::open_time() const {
   return Duration(open_time_.load(std::memory_order_relaxed));
-}
-
-std::uint64_t DivertProgram::diverted() const {
-  return shared(skeleton_->bss->diverted_packets).load(std::memory_order_relaxed);
 }
 
 }  // namespace headgate

@@ -37,11 +37,12 @@ class DivertProgram {
   DivertProgram& operator=(const DivertProgram&) = delete;
 
   // Program descriptors, and the hooks they are for.
-  int divert() const;          // egress or ingress of the interface
-  int refuse_foreign() const;  // egress of the divert device
-  int drop_captured() const;   // ingress of the peer
-  int return_shaped() const;   // ingress of the divert device
-  int wire() const;            // ingress of the interface
+  int divert() const;            // egress or ingress of the interface
+  int refuse_foreign() const;    // egress of the divert device and of the peer
+  int drop_captured() const;     // ingress of the peer, by TCX
+  int consume_captured() const;  // the same by clsact
+  int return_shaped() const;     // ingress of the divert device
+  int wire() const;              // ingress of the interface
 
   // False makes the divert program let every packet go on, from the next one on. Initially false.
   void set_diverting(bool on);
@@ -57,7 +58,6 @@ class DivertProgram {
   std::uint64_t passed_unshaped() const;   // packets
   std::uint64_t openings() const;          // how often packets passed unshaped until a reset()
   Duration open_time() const;              // and for how long in all
-  std::uint64_t diverted() const;          // packets, a super-packet counting once
 
   HookCounts counts() const;
 

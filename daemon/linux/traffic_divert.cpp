@@ -105,12 +105,14 @@ std::string judge(const BpfAttachment& attachment, const std::string& hook, cons
   return place.ahead + " runs ahead of headgate's on " + hook + ": " + consequence;
 }
 
+constexpr char kLost[] = "packets would be lost there";
+
 // XDP runs before all else that sees what arrives.
 std::string xdp_obstruction(Netlink& netlink, const Link& end) {
   const auto link = netlink.find_link(end.index);
   if (!link || !link->has_xdp) return {};
   return "an XDP program" + (link->xdp_program == 0 ? "" : " (" + program_text(link->xdp_program) + ")") +
-         " runs ahead of headgate's on " + link->name + ": packets would be lost there";
+         " runs ahead of headgate's on " + link->name + ": " + kLost;
 }
 
 DivertMethod choose_method(DivertMethod wanted, int program) {
@@ -138,16 +140,23 @@ struct TrafficDivert::State {
                options.whole_super_packets ? DivertDevice::Offload::virtio : DivertDevice::Offload::none),
         program(program_options(options, interface, forward_to, device)),
         method(choose_method(options.method, program.divert())),
-        drop(netlink, method, device.peer().index, TrafficHook::ingress, kDropName, program.drop_captured()),
+        drop(netlink, method, device.peer().index, TrafficHook::ingress, kDropName,
+             method == DivertMethod::tcx ? program.drop_captured() : program.consume_captured()),
         give_back(netlink, method, device.device().index, TrafficHook::ingress, kReturnName,
                   program.return_shaped()),
         refuse(netlink, method, device.device().index, TrafficHook::egress, kRefuseName,
-               program.refuse_foreign()) {
+               program.refuse_foreign()),
+        refuse_to_give_back(netlink, method, device.peer().index, TrafficHook::egress, kRefuseName,
+                            program.refuse_foreign()) {
     program.set_divert_control(options.divert_control);
     program.set_control_limit(ControlLimit(options.control_limit));
     if (method == DivertMethod::clsact) clsact.emplace(netlink, interface.index);
     if (forward_to) wire.emplace(netlink, interface, *forward_to, program.wire());
   }
+
+  // Of Hooks; both note in `missing` what of ours is gone.
+  std::string bypass(std::string& missing);
+  std::string obstruction(std::string& missing);
 
   Netlink netlink;
   Direction direction;
@@ -161,10 +170,41 @@ struct TrafficDivert::State {
   BpfAttachment drop;
   BpfAttachment give_back;
   BpfAttachment refuse;
+  BpfAttachment refuse_to_give_back;
   std::optional<ClsactHold> clsact;
   std::optional<Wire> wire;
   std::optional<BpfAttachment> divert;
 };
+
+// The wire is behind all else, so what keeps packets from the divert keeps them from the wire as well.
+std::string TrafficDivert::State::bypass(std::string& missing) {
+  const std::string hook = interface.name + " " + name_of(direction);
+  std::string unshaped;
+  if (divert) unshaped = judge(*divert, hook, "what it passes by is not shaped", missing);
+  if (!wire || !missing.empty()) return unshaped;
+  const std::string ahead = wire->ahead(program_id(program.divert()));
+  if (ahead.empty()) return {};
+  return ahead + " runs ahead of headgate's wire on " + hook +
+         ": what it does not let go on is not forwarded";
+}
+
+std::string TrafficDivert::State::obstruction(std::string& missing) {
+  struct Place {
+    const BpfAttachment& attachment;
+    const Link& end;
+    const char* hook;
+  };
+  std::string first;
+  for (const Place& place :
+       {Place{drop, device.peer(), " ingress"}, Place{give_back, device.device(), " ingress"},
+        Place{refuse, device.device(), " egress"}, Place{refuse_to_give_back, device.peer(), " egress"}}) {
+    std::string found = judge(place.attachment, place.end.name + place.hook, kLost, missing);
+    if (first.empty()) first = std::move(found);
+  }
+  for (const Link& end : {device.device(), device.peer()})
+    if (first.empty()) first = xdp_obstruction(netlink, end);
+  return first;
+}
 
 TrafficDivert::TrafficDivert(const DivertOptions& options) {
   if (options.mark == 0) throw std::runtime_error("the mark must not be 0, which every other packet has too");
@@ -205,23 +245,8 @@ TrafficDivert::Hooks TrafficDivert::hooks() const {
   State& state = *state_;
   Hooks hooks;
   if (state.wire && !state.wire->in_place()) hooks.missing = "its wire was taken away";
-  if (state.divert) {
-    const std::string hook = state.interface.name + " " + name_of(state.direction);
-    hooks.bypass = judge(*state.divert, hook, "what it passes by is not shaped", hooks.missing);
-  }
-  struct Place {
-    const BpfAttachment& attachment;
-    const Link& end;
-    const char* hook;
-  };
-  for (const Place& place : {Place{state.drop, state.device.peer(), " ingress"},
-                             Place{state.give_back, state.device.device(), " ingress"},
-                             Place{state.refuse, state.device.device(), " egress"}}) {
-    std::string obstruction =
-        judge(place.attachment, place.end.name + place.hook, "packets would be lost there", hooks.missing);
-    if (obstruction.empty()) obstruction = xdp_obstruction(state.netlink, place.end);
-    if (hooks.obstruction.empty()) hooks.obstruction = std::move(obstruction);
-  }
+  hooks.bypass = state.bypass(hooks.missing);
+  hooks.obstruction = state.obstruction(hooks.missing);
   return hooks;
 }
 void TrafficDivert::keep_wire() {

@@ -57,9 +57,10 @@ class TrafficDivert : public DeadManSwitch {
   // What has become of our programs on their hooks, and of the wire: asked of the kernel, each a sentence or empty.
   struct Hooks {
     std::string missing;  // one of ours is gone: to be attached anew
-    std::string
-        obstruction;     // others run ahead on a divert device, where packets would be lost: to be detached
-    std::string bypass;  // others run ahead on the interface: what they let pass is not shaped
+    // Others run ahead on a divert device, where packets would be lost: to be detached.
+    std::string obstruction;
+    // Others run ahead on the interface: what they let pass is not shaped, inline it is not forwarded.
+    std::string bypass;
   };
   Hooks hooks() const;
   bool in_place() const;  // attached, and nothing of ours is missing

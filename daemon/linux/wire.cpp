@@ -96,6 +96,10 @@ bool Wire::in_place() const {
   });
 }
 
+std::string Wire::ahead(std::uint32_t divert) const {
+  return first_of_others(netlink_, from_, TrafficHook::ingress, divert, program_id_);
+}
+
 std::vector<std::string> Wire::remove_from(Netlink& netlink, const Link& from) {
   std::vector<std::string> done;
   for (const Filter& filter : filters_at(netlink, from.index)) {

@@ -27,6 +27,10 @@ class Wire {
 
   bool in_place() const;  // false: filter, promiscuous mode or the other end has gone
 
+  // What runs before it and may keep frames from it, as in BpfAttachment::Place: all programs by TCX, and filters. `divert`
+  // is our own, which does so by right. Not asked where the interface is gone.
+  std::string ahead(std::uint32_t divert) const;
+
   // Removes what wires there are from this interface, whoever laid them: one sentence each.
   static std::vector<std::string> remove_from(Netlink& netlink, const Link& from);
 

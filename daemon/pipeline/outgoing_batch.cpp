@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/stripped_tag.hpp"
 #include "pipeline/port.hpp"
 
 namespace headgate {
@@ -32,9 +33,7 @@ void OutgoingBatch::add_unshaped(Port& port, const ArrivingPacket& packet) {
     auto& header = tagged_headers_[unshaped_count_].bytes;
     const std::size_t prefix = packet.prefix_bytes;
     std::memcpy(header.data(), packet.frame.data() - prefix, prefix + kMacAddresses);
-    const std::array<std::uint8_t, 4> tag = {
-        static_cast<std::uint8_t>(packet.vlan_tpid >> 8), static_cast<std::uint8_t>(packet.vlan_tpid),
-        static_cast<std::uint8_t>(packet.vlan_tci >> 8), static_cast<std::uint8_t>(packet.vlan_tci)};
+    const auto tag = tag_bytes({packet.vlan_tpid, packet.vlan_tci});
     std::memcpy(header.data() + prefix + kMacAddresses, tag.data(), tag.size());
     parts_[part_count_++] = std::span(header).first(prefix + kMacAddresses + tag.size());
     parts_[part_count_++] = packet.frame.subspan(kMacAddresses);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/stripped_tag.hpp"
+
 namespace headgate {
 
 namespace {
@@ -57,8 +59,7 @@ void PacketTaps::put(ClassIndex class_index, PacketEvent event, DropReason reaso
 void PacketTaps::put(const ArrivingPacket& packet, PacketEvent event, DropReason reason, Instant at,
                      bool clipped) {
   constexpr std::size_t kMacAddresses = 12;
-  const std::array<std::byte, 4> tag = {std::byte(packet.vlan_tpid >> 8), std::byte(packet.vlan_tpid & 0xff),
-                                        std::byte(packet.vlan_tci >> 8), std::byte(packet.vlan_tci & 0xff)};
+  const auto tag = tag_bytes({packet.vlan_tpid, packet.vlan_tci});
   const bool tagged = packet.vlan_tpid != 0 && packet.frame.size() >= kMacAddresses;
   const std::size_t before_tag = tagged ? kMacAddresses : packet.frame.size();
   const std::array<std::span<const std::byte>, 3> parts = {packet.frame.first(before_tag), tag,

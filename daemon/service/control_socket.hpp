@@ -1,18 +1,22 @@
 // The control socket: a UNIX stream socket, one JSON object a line each way. Served by the main loop (epoll).
 //
-// Role     accepts clients, checks who they are, cuts their input into lines and sends back what the handler
-// replies. Thread   the main thread alone. Nothing here ever blocks. Limits   at most kMaxControlClients at
-// once; one more is told "busy" and closed. A line of more than
-//          kMaxRequestBytes is answered with an error and the client is closed. While a reply has not been
-//          taken no further request of that client is read, so a client holds at most one reply and one
-//          read's worth of input. A client has `client_timeout` for each line and as long again to take the
-//          reply, then it is closed.
-// Access   root, the user of this process, members of the group (also as a supplementary group). Everybody
-// else is told
-//          "not permitted" and closed before anything of theirs is read, whatever the mode of the file.
-// Streams  a reply may be followed by bytes without end (ControlReply::stream), as many clients as the handler allows.
-//          A client that takes none of what waits for it for `client_timeout` is closed.
-// Idle     without clients no timer runs: no wake-ups.
+// It accepts clients, checks who they are, cuts their input into lines and sends back what the handler replies. Main
+// thread alone; nothing here ever blocks.
+//
+// Served are root, the user of this process and members of the group, also as a supplementary group. Everybody else is
+// told "not permitted" and closed before anything of theirs is read, whatever the mode of the file.
+//
+// Limits:
+// - At most kMaxControlClients at once; one more is told "busy" and closed.
+// - A line of more than kMaxRequestBytes is answered with an error, and the client is closed.
+// - While a client has not taken its reply, no further request of it is read. So it holds at most one reply and one read's
+//   worth of input.
+// - A client has `client_timeout` for each line and as long again to take the reply; then it is closed.
+//
+// A reply may be followed by bytes without end (ControlReply::stream), for as many clients as the handler allows. A client
+// that takes none of what waits for it for `client_timeout` is closed.
+//
+// Without clients no timer runs.
 #pragma once
 
 #include <chrono>

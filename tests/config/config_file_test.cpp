@@ -176,7 +176,7 @@ TEST(ConfigFile, TakesTheBoundsThemselves) {
   const Config config = accepted(
       "[daemon]\nmark = 0xffffffff\nmax_flows = 16777216\nmemory = \"64gb\"\nidle = \"86400s\"\ncontrol = "
       "\"/" +
-      std::string(106, 'c') + "\"\n");
+      std::string(98, 'c') + "\"\n");
   EXPECT_EQ(config.daemon.mark, 0xffffffffU);
   accepted("shape = [{ interface = \"fifteen_letters\", class = [{ name = \"" + std::string(64, 'n') +
            "\", rate = \"1pps\" }] }]\n");
@@ -470,6 +470,13 @@ TEST(ConfigFile, WhoseDefaultsAddUpToMoreMemoryThanThereIsGetsAWarning) {
       << "what the file says would fit";
   EXPECT_TRUE(sized("", 10, 1000).warnings.empty());
   EXPECT_TRUE(sized("memory = \"64gb\"", 0, 1000).ok()) << "without a shape none is taken";
+}
+
+TEST(ConfigFile, WithoutADaemonTableGetsAWarningWhereThereIsNoMemoryAtAll) {
+  const ConfigResult result =
+      parse_config("[[shape]]\ninterface = \"eth0\"\n[[shape.class]]\nname = \"a\"\nrate = \"1pps\"\n",
+                   "test.toml", {.memory = AvailableMemory{DataSize{0}, "memory.max"}});
+  EXPECT_THAT(warning_of(result), testing::HasSubstr("but there are \"0b\" (memory.max)"));
 }
 
 // Of one class.

@@ -1,5 +1,5 @@
-"""What others do on the hooks where our programs are, on the interface and on the divert device: it is noticed within a
-second, said, and no packet vanishes by it."""
+"""What others do on the hooks where our programs are, on the interface, on the divert device and ahead of a wire: it is
+noticed within a second, said, and no packet vanishes by it for longer."""
 
 import time
 
@@ -10,6 +10,8 @@ import traces
 from conftest import kernel_has_tcx
 from daemon import check_law, class_of
 from foreign_program import DROP, NEXT, PASS, XDP_DROP, XDP_PASS, ForeignProgram, detach_tcx_link
+from frames import EXPERIMENTAL, ethernet, numbered
+from packet_socket import FrameRecorder, FrameSender
 from traffic import Sender
 
 SHAPE = """
@@ -23,6 +25,8 @@ interface = "eth0"
 """
 INGRESS = SHAPE.replace('"eth0"\n', '"eth0"\ndirection = "ingress"\n')
 SHAPES = {"egress": SHAPE, "ingress": INGRESS}
+INLINE = SHAPE.replace('"eth0"\n', '"eth0"\nforward_to = "eth1"\n')
+WIRE = INLINE + INLINE.replace("eth0", "eth2").replace("eth1", "eth0").replace("eth2", "eth1")
 
 SOON = 1.3  # s: the daemon looks once in a second
 
@@ -91,20 +95,25 @@ def test_a_filter_ahead_of_ours_is_said_and_one_behind_it_is_not(net, headgate, 
     assert_shaped_again(net, headgate, programs, "egress")
 
 
-def answers_all(net, headgate, programs, direction):
-    """All that is sent arrives while the host is open. True: and none of it came to headgate."""
+PINGS = 200
+
+
+def received_while_all_is_answered(net, headgate, direction):
+    """All that is sent arrives, unshaped. How many packets came to headgate meanwhile."""
     source, to = sends(net, direction)
     before = headgate.shape()["received"]["packets"]
-    result = source.run("ping", "-n", "-q", "-c", 200, "-i", 0.002, "-W", 1, to)
+    result = source.run("ping", "-n", "-q", "-c", PINGS, "-i", 0.002, "-W", 1, to)
     assert " 0% packet loss" in result.stdout, result.stdout
-    return headgate.shape()["received"]["packets"] == before
+    return headgate.shape()["received"]["packets"] - before
 
 
 # Of a shape in this direction: on which device, on which hook, what it answers.
 OBSTRUCTIONS = {
     "a program on the divert device": ("ingress", "hg0", "ingress", PASS),
     "a program that drops on the divert device": ("egress", "hg0", "ingress", DROP),
+    "a program that drops what is to be captured": ("egress", "hg0", "egress", DROP),
     "a program on its other end": ("egress", "hg0p", "ingress", PASS),
+    "a program that drops what is given back": ("ingress", "hg0p", "egress", DROP),
     "a program that lets go on": ("ingress", "hg0p", "ingress", NEXT),
     "an XDP program on the divert device": ("ingress", "hg0", "xdp", XDP_DROP),
     "an XDP program on its other end": ("egress", "hg0p", "xdp", XDP_PASS),
@@ -127,8 +136,8 @@ def test_where_others_stand_in_the_way_on_the_divert_device_the_host_is_open_unt
         assert state.endswith(f") runs ahead of headgate's on {device}: packets would be lost there")
     else:
         assert state.startswith("another program (monitor, id ")
-        assert state.endswith(f") runs ahead of headgate's on {device} ingress: packets would be lost there")
-    assert answers_all(net, headgate, programs, direction)
+        assert state.endswith(f") runs ahead of headgate's on {device} {hook}: packets would be lost there")
+    assert received_while_all_is_answered(net, headgate, direction) == 0
     time.sleep(1.5)
     assert not headgate.shape()["diverting"]
     assert headgate.log().count("traffic passes unshaped: ") == 1
@@ -148,14 +157,72 @@ def test_a_filter_in_the_way_on_the_divert_device_opens_the_host_until_it_has_go
     net.host.run("tc", "filter", "add", "dev", "hg0", "ingress", "prio", 1, "handle", 2, *bytecode)
     wait_until(lambda: not headgate.shape()["diverting"])
     assert "another filter (bpf, priority 1) runs ahead of headgate's on hg0 ingress" in headgate.shape()["state"]
-    assert answers_all(net, headgate, programs, "ingress")
+    assert received_while_all_is_answered(net, headgate, "ingress") == 0
     net.host.run("tc", "filter", "del", "dev", "hg0", "ingress", "prio", 1, "handle", 2, "bpf")
     assert_shaped_again(net, headgate, programs, "ingress")
 
 
+# Of a shape in this direction: the hook that its packets pass.
+HOOKS = {"hg0 egress": "egress", "hg0p ingress": "egress", "hg0p egress": "ingress", "hg0 ingress": "ingress"}
+
+
+def assert_nothing_is_in_the_way(net, headgate, direction):
+    time.sleep(SOON)
+    shape = headgate.shape()
+    assert shape["diverting"] and shape["state"] == ""
+    assert received_while_all_is_answered(net, headgate, direction) >= PINGS
+    assert headgate.shape()["dropped"]["packets"] == 0
+
+
 @pytest.mark.measured
 @needs_tcx
-@pytest.mark.parametrize("hook", ["eth0 egress", "hg0 ingress", "hg0p ingress"])
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_program_behind_ours_on_the_divert_device_loses_nothing(net, headgate, hook):
+    headgate.start(SHAPES[HOOKS[hook]], divert="tcx")
+    ForeignProgram(net.host, *hook.split(), DROP, place="behind")
+    assert_nothing_is_in_the_way(net, headgate, HOOKS[hook])
+
+
+@pytest.mark.measured
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_filter_behind_ours_on_the_divert_device_loses_nothing(net, headgate, divert, hook):
+    headgate.start(SHAPES[HOOKS[hook]], divert=divert)
+    device, direction = hook.split()
+    net.host.run("tc", "qdisc", "add", "dev", device, "clsact", check=False)
+    net.host.run("tc", "filter", "add", "dev", device, direction, "protocol", "all", "prio", 9, "bpf",
+                 "bytecode", f"1,6 0 0 {DROP}", "direct-action")
+    assert_nothing_is_in_the_way(net, headgate, HOOKS[hook])
+
+
+@pytest.mark.measured
+@needs_tcx
+@pytest.mark.parametrize("place", ["ahead", "behind"])
+def test_a_program_that_keeps_frames_from_the_wire_is_said_while_forwarding_goes_on(inline_net, headgates, divert, place):
+    headgate = headgates(inline_net.middle).start(WIRE, divert=divert)
+    inline_net.wait_for_answers()
+    assert headgate.shape("eth0")["state"] == headgate.shape("eth1")["state"] == ""
+    foreign = ForeignProgram(inline_net.middle, "eth0", "ingress", PASS, place=place)
+    wait_until(lambda: headgate.shape("eth0")["state"] != "")
+    shape = headgate.shape("eth0")
+    assert shape["diverting"]
+    assert shape["state"].startswith("another program (monitor, id ")
+    assert shape["state"].endswith(
+        ") runs ahead of headgate's wire on eth0 ingress: what it does not let go on is not forwarded")
+    assert headgate.shape("eth1")["state"] == ""
+    recorder = FrameRecorder(inline_net.peer)
+    sender, frame = FrameSender(inline_net.host), ethernet(numbered(1), EXPERIMENTAL)
+    sender.send(frame)
+    assert recorder.frames(1, patience=0.3) == []
+    foreign.detach()
+    wait_until(lambda: headgate.shape("eth0")["state"] == "")
+    sender.send(frame)
+    assert recorder.frames(1) == [frame]
+    assert "traffic passes unshaped" not in headgate.log()
+
+
+@pytest.mark.measured
+@needs_tcx
+@pytest.mark.parametrize("hook", ["eth0 egress", *HOOKS])
 def test_a_program_of_ours_that_somebody_detached_is_attached_again(net, headgate, programs, hook):
     headgate.start(SHAPE, divert="tcx")
     detach_tcx_link(net.host, *hook.split())
@@ -167,7 +234,7 @@ def test_a_program_of_ours_that_somebody_detached_is_attached_again(net, headgat
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("hook", ["eth0 egress", "hg0 ingress", "hg0p ingress"])
+@pytest.mark.parametrize("hook", ["eth0 egress", *HOOKS])
 def test_a_filter_of_ours_that_somebody_replaced_by_another_of_its_name_is_attached_again(net, headgate, programs, hook):
     headgate.start(SHAPE, divert="clsact")
     device, direction = hook.split()

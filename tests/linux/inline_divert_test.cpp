@@ -268,6 +268,12 @@ TEST_P(InlineDivertTest, TheWireRunsBehindTheFiltersOfTheAdministrator) {
     divert.attach();
     const auto filters = Netlink().filters(interface_index("eth1"), clsact_parent(TrafficHook::ingress));
     EXPECT_EQ(filters.back().name, "headgate-wire to eth0, promiscuous");
+    EXPECT_EQ(
+        divert.hooks().bypass,
+        "another filter (u32, priority 9) runs ahead of headgate's wire on eth1 ingress: what it does not "
+        "let go on is not forwarded");
+    lab().run("tc filter del dev eth1 ingress prio 9");
+    EXPECT_EQ(divert.hooks().bypass, "");
   }
   EXPECT_TRUE(Netlink().has_clsact(interface_index("eth1")));
 }

@@ -11,24 +11,24 @@ namespace {
 
 constexpr int kFlows = 200'000;
 
-TEST(DrainChoice, IsAlwaysTheOneDrainThreadThereIs) {
+TEST(PartOfFlow, IsTheOnlyOneThereIs) {
   for (const std::uint32_t hash : {0U, 1U, 0x8000'0000U, 0xffff'ffffU}) EXPECT_EQ(part_of_flow(hash, 1), 0u);
 }
 
-TEST(DrainChoice, SpreadsFlowsEvenly) {
-  for (const std::size_t drains : {2U, 3U, 16U, 64U}) {
+TEST(PartOfFlow, SpreadsFlowsEvenly) {
+  for (const std::size_t parts : {2U, 3U, 16U, 64U}) {
     std::mt19937 random(1);
-    std::vector<int> flows(drains);
-    for (int i = 0; i < kFlows; ++i) ++flows.at(part_of_flow(static_cast<std::uint32_t>(random()), drains));
-    const double share = static_cast<double>(kFlows) / static_cast<double>(drains);
+    std::vector<int> flows(parts);
+    for (int i = 0; i < kFlows; ++i) ++flows.at(part_of_flow(static_cast<std::uint32_t>(random()), parts));
+    const double share = static_cast<double>(kFlows) / static_cast<double>(parts);
     const auto [least, most] = std::minmax_element(flows.begin(), flows.end());
-    EXPECT_GT(*least, 0.9 * share) << drains;
-    EXPECT_LT(*most, 1.1 * share) << drains;
+    EXPECT_GT(*least, 0.9 * share) << parts;
+    EXPECT_LT(*most, 1.1 * share) << parts;
   }
 }
 
 // The flow table places a flow by the top of its hash and tags it by the bottom.
-TEST(DrainChoice, LeavesTheFlowsOfOneSpreadOverItsTable) {
+TEST(PartOfFlow, LeavesTheFlowsOfOneSpreadOverItsTable) {
   constexpr std::size_t kParts = 16;
   std::mt19937 random(1);
   std::vector<int> by_top(kParts), by_bottom(kParts);
