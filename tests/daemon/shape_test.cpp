@@ -1,14 +1,18 @@
 // A shape whose interface is not there: its workers and classes, without a packet.
 #include "shape.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <future>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/compiled_matches.hpp"
@@ -65,6 +69,7 @@ class ShapeTest : public testing::Test {
   // The only one.
   Worker& worker() { return workers.choose(1, false).front()->worker(); }
 
+  std::vector<std::string> log;
   MappedMemory memory{false};
   CompiledMatches matches;
   WorkerSet workers{1, memory, [](const std::string&) {}, [] {}};
@@ -75,8 +80,48 @@ class ShapeTest : public testing::Test {
               workers,
               memory,
               CaptureShare::of_one_in(1),
-              [](const std::string&) {}};
+              [this](const std::string& line) { log.push_back(line); }};
 };
+
+// One whose next request fails; then it works again.
+class FailingNetlink {
+ public:
+  FailingNetlink() : descriptor_(dup(STDOUT_FILENO)) {
+    ::close(descriptor_);
+    netlink.emplace();  // takes the lowest number that is free
+  }
+  void fail_next() {
+    const FileDescriptor nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
+    ASSERT_GE(dup2(nothing.get(), descriptor_), 0);
+  }
+
+  std::optional<Netlink> netlink;
+
+ private:
+  const int descriptor_;
+};
+
+TEST_F(ShapeTest, WhatTheKernelRefusesForAMomentIsSaidOnceWhileItLastsAndTriedAgain) {
+  FailingNetlink failing;
+  const auto said = [this] {
+    return std::count_if(log.begin(), log.end(), [](const std::string& line) {
+      return line.starts_with("none0 egress: look up interface none0");
+    });
+  };
+  shape.look_after(*failing.netlink);
+  ASSERT_EQ(said(), 0) << log.back();
+  for (int i = 0; i < 3; ++i) {
+    failing.fail_next();
+    shape.look_after(*failing.netlink);
+    failing.fail_next();
+    shape.maintain(*failing.netlink);
+    EXPECT_EQ(said(), 1);
+  }
+  shape.look_after(*failing.netlink);
+  failing.fail_next();
+  shape.maintain(*failing.netlink);
+  EXPECT_EQ(said(), 2);
+}
 
 TEST_F(ShapeTest, AReloadThatABusyWorkerTakesLateIsSaidUntilItIsInForceAndNoOtherIsTakenBefore) {
   const std::string before = statistics().state;
