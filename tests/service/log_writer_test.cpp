@@ -132,7 +132,8 @@ TEST(LogWriter, NeverWaitsForAPipeThatNobodyReadsAndSaysWhereHowManyLinesWereLos
 TEST(LogWriter, WritesALineThatIsLongerThanWhatMayWait) {
   const Pipe pipe;
   LogWriter log(pipe.writer.get(), lost);
-  const std::string line = std::string(2 * LogWriter::kMostBytes, 'x') + "\n";
+  std::string line(2 * LogWriter::kMostBytes, 'x');
+  line += '\n';
   log.write(line);
   EXPECT_TRUE(read_until(pipe.reader.get(), "\n") == line);
 }
