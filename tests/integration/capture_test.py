@@ -1,6 +1,7 @@
 """headgatectl capture: what a class receives, sends and drops, as tcpdump reads it."""
 
 import collections
+import os
 import re
 import signal
 import struct
@@ -66,6 +67,19 @@ def end(process):
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 0, errors
     return errors
+
+
+def test_a_capture_into_a_fifo_that_nobody_reads_yet_can_be_interrupted(net, headgate, programs):
+    headgate.start(CONFIG)
+    fifo = headgate.directory / "fifo"
+    os.mkfifo(fifo)
+    assert end(start_capture(headgate, "limited", "-w", fifo)) == "headgatectl: 0 packets captured, 0 missed\n"
+    process = start_capture(headgate, "limited", "-w", fifo)
+    with open(fifo, "rb") as trace:
+        Sender(net.host, programs, network.PEER_IPV4, rate=100, count=10).finish()
+        headgate.settled_class("limited", 10)
+        end(process)
+        assert comments(trace.read())["received"] == 10
 
 
 def capture_and_compare(headgate, net, programs):

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -41,17 +42,28 @@ class EndingSignals {
   }
   const sigset_t& outside() const { return outside_; }
 
+  // False: a signal has come.
+  bool wait(std::chrono::milliseconds time) const {
+    const timespec limit{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(time).count()};
+    ppoll(nullptr, 0, &limit, &outside_);
+    return interrupted == 0;
+  }
+
  private:
   sigset_t outside_;
 };
 
-// Standard output, or a file that is created or overwritten.
+// Standard output, or a file that is created or overwritten. A FIFO is opened as soon as it has a reader.
 class TraceFile {
  public:
-  explicit TraceFile(const std::string& path) : path_(path == "-" ? "standard output" : path) {
+  TraceFile(const std::string& path, const EndingSignals& signals)
+      : path_(path == "-" ? "standard output" : path) {
     if (path == "-") return;
-    file_ = FileDescriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (!file_) fail();
+    do {
+      file_ = FileDescriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666));
+    } while (!file_ && errno == ENXIO && signals.wait(std::chrono::milliseconds(100)));
+    if (!file_ && interrupted != 0) return;
+    if (!file_ || fcntl(file_.get(), F_SETFL, 0) < 0) fail();
   }
 
   int descriptor() const { return file_ ? file_.get() : STDOUT_FILENO; }
@@ -134,9 +146,9 @@ int capture(const Invocation& invocation) {
   std::signal(SIGPIPE, SIG_IGN);
   const EndingSignals signals;
   DaemonStream stream = open_stream(invocation.control, request_of(invocation));
-  const TraceFile file(invocation.file);
+  const TraceFile file(invocation.file, signals);
   TraceBlocks blocks(invocation.count);
-  const Ended ended = copy(stream, file, blocks, signals);
+  const Ended ended = interrupted != 0 ? Ended::by_signal : copy(stream, file, blocks, signals);
   report(invocation, blocks);
   if (ended != Ended::by_headgated) return kExitOk;
   print_error(
