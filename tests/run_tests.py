@@ -22,7 +22,7 @@ Stages: format, unit tests under ASan and UBSan, those with threads under TSan, 
 network namespaces on the release build and again on a sanitizer build. Tests that judge no time run side by side, beside
 what is still to be built; the others run alone. A failed integration test is repeated once, alone, and named then.
 The integration tests take each value of each parameter once. --all adds all combinations of them on the release build,
-lint, what judges time on the sanitizer build, and integration tests under TSan.
+lint, and integration tests under TSan.
 The last line is "N passed, N failed". With CI set in the environment a test that did not run counts as failed.
 """
 
@@ -79,8 +79,6 @@ def everything(tally, all_of_it):
     if built["tsan"]:
         unit_tests(tally, "tsan", "--label-regex", "threaded")
     release.alone()
-    if all_of_it and built["dev"]:
-        dev.alone(with_sanitizers)
     if all_of_it and built["tsan"]:
         tsan.side_by_side(WITH_THREAD_SANITIZER)
         tsan.alone(WITH_THREAD_SANITIZER)

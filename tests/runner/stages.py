@@ -47,8 +47,9 @@ def sources(*suffixes):
 def check_format(tally):
     stage = Stage("format")
     log = RESULTS / "format.log"
-    wrong = [path for path in sources(".cpp", ".hpp", ".c", ".h")
-             if run(["clang-format", "--dry-run", "-Werror", path], log) != 0]
+    check = ["clang-format", "--dry-run", "-Werror"]
+    files = sources(".cpp", ".hpp", ".c", ".h")
+    wrong = [] if run([*check, *files], log) == 0 else [path for path in files if run([*check, path], log) != 0]
     details = ["    not as clang-format has it:", *(f"    {path.relative_to(ROOT)}" for path in wrong)] if wrong else []
     stage.end("FAILED" if wrong else "ok", details)
     tally.add(not wrong, bool(wrong))
