@@ -22,7 +22,7 @@ Stages: format, unit tests under ASan and UBSan, those with threads under TSan, 
 network namespaces on the release build and again on a sanitizer build. Tests that judge no time run side by side, beside
 what is still to be built; the others run alone. A failed integration test is repeated once, alone, and named then.
 The integration tests take each value of each parameter once. --all adds all combinations of them on the release build,
-lint, and integration tests under TSan.
+where no time is judged, lint, and integration tests under TSan.
 The last line is "N passed, N failed". With CI set in the environment a test that did not run counts as failed.
 """
 
@@ -90,7 +90,7 @@ def main():
                                      description="Installs what is missing, builds, and tests within 20 minutes.")
     extent = parser.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="only format and unit tests, under ASan and UBSan")
-    extent.add_argument("--all", action="store_true", help="every test, in 40 minutes; what continuous integration runs")
+    extent.add_argument("--all", action="store_true", help="every test, in 50 minutes; what continuous integration runs")
     options = parser.parse_args()
 
     make_results()

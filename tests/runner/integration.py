@@ -19,13 +19,14 @@ def files():
 
 
 class IntegrationTests:
-    """Of one build. `every_value`: not each value of each parameter once, but all of their combinations."""
+    """Of one build. `every_value`: where no time is judged not each value of each parameter once, but all of their
+    combinations."""
 
     def __init__(self, tally, preset, every_value):
         self._tally = tally
         self._preset = preset
-        self._pytest = ["/usr/bin/python3", "-B", "-m", "pytest", "--quiet", f"--preset={preset}", "--rootdir", DIRECTORY,
-                        f"--parameters={'all' if every_value else 'each'}"]
+        self._parameters = "all" if every_value else "each"
+        self._pytest = ["/usr/bin/python3", "-B", "-m", "pytest", "--quiet", f"--preset={preset}", "--rootdir", DIRECTORY]
 
     def side_by_side(self, only=None):
         """Those that judge no time, some files at once."""
@@ -39,7 +40,7 @@ class IntegrationTests:
                     if not waiting:
                         return
                     path = waiting.pop(0)
-                outcome = self._run(path.stem, ["--judging=no-time", path])
+                outcome = self._run(path.stem, [f"--parameters={self._parameters}", "--judging=no-time", path])
                 with lock:
                     done.append(outcome)
                     stage.progress(f"{len(done)} of {total} files")
@@ -57,7 +58,7 @@ class IntegrationTests:
         chosen = [path for path in files() if only is None or path.name in only]
         done = []
         for number, path in enumerate(chosen, 1):
-            done.append(self._run(f"{path.stem}-time", ["--judging=time", path]))
+            done.append(self._run(f"{path.stem}-time", ["--parameters=each", "--judging=time", path]))
             stage.progress(f"{number} of {len(chosen)} files")
         self._count(stage, "alone", done)
 
