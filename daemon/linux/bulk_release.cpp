@@ -13,7 +13,7 @@ namespace headgate {
 
 namespace {
 
-constexpr std::size_t kClosers = 16;  // they wait, and need no processor for it
+constexpr std::size_t kClosers = 64;  // they wait, and need no processor for it
 
 std::mutex g_mutex;  // of both below
 BulkRelease* g_current = nullptr;
@@ -56,6 +56,11 @@ BulkRelease::~BulkRelease() {
 void BulkRelease::close(FileDescriptor socket) {
   const std::lock_guard guard(g_mutex);
   if (g_current != nullptr) g_current->sockets_.push_back(std::move(socket));
+}
+
+void BulkRelease::close_after_links(FileDescriptor program) {
+  const std::lock_guard guard(g_mutex);
+  if (g_current != nullptr) g_current->programs_.push_back(std::move(program));
 }
 
 void BulkRelease::delete_link(Netlink& netlink, int index) {

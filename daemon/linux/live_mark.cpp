@@ -14,8 +14,10 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include "linux/bulk_release.hpp"
 #include "linux/system_call.hpp"
 
 namespace headgate {
@@ -99,6 +101,10 @@ LiveMark::LiveMark(int interface_index, Meaning meaning)
   address.sll_ifindex = interface_index;
   check_system_call("mark interface " + std::to_string(interface_index),
                     bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
+}
+
+LiveMark::~LiveMark() {
+  BulkRelease::close(std::move(socket_));
 }
 
 std::optional<pid_t> LiveMark::find_owner(int interface_index, Meaning meaning) {

@@ -20,6 +20,9 @@ class LiveMark {
 
   // Throws std::system_error.
   LiveMark(int interface_index, Meaning meaning);
+  ~LiveMark();
+  LiveMark(const LiveMark&) = delete;
+  LiveMark& operator=(const LiveMark&) = delete;
 
   // The process that made such a mark, 0 where that is not to be seen from here. None: there is none.
   static std::optional<pid_t> find_owner(int interface_index, Meaning meaning);

@@ -70,7 +70,7 @@ def end(process):
 
 
 def test_a_capture_into_a_fifo_that_nobody_reads_yet_can_be_interrupted(net, headgate, programs):
-    headgate.start(CONFIG)
+    headgate.start(CONFIG % "")
     fifo = headgate.directory / "fifo"
     os.mkfifo(fifo)
     assert end(start_capture(headgate, "limited", "-w", fifo)) == "headgatectl: 0 packets captured, 0 missed\n"

