@@ -15,14 +15,16 @@ ONLY_RELEASE = ("change_test.py", "churn_test.py", "death_test.py", "demo_test.p
                 "ingress_test.py", "rate_test.py", "segmentation_test.py", "service_test.py", "tcp_test.py",
                 "workers_test.py")
 WITH_THREAD_SANITIZER = ("reload_test.py", "stop_test.py", "bypass_test.py")
+# Of the tests that judge time, those that say most in little time.
+SOONEST = ("death_test.py", "rate_test.py", "starvation_test.py")
 PROGRAMS = ("headgated", "headgatectl", "traffic_send", "traffic_receive")
 
 EXPLANATION = """
-Stages: format, unit tests under ASan and UBSan, those with threads under TSan, and, as root, the integration tests in
-network namespaces on the release build and again on a sanitizer build. Tests that judge no time run side by side, beside
-what is still to be built; the others run alone. A failed integration test is repeated once, alone, and named then.
-The integration tests take each value of each parameter once. --all adds all combinations of them on the release build,
-where no time is judged, lint, and integration tests under TSan.
+Stages: format, unit tests under ASan and UBSan, and, as root, the integration tests in network namespaces on the release
+build. Tests that judge no time run side by side, beside what is still to be built, and of the others a few, alone. A
+failed integration test is repeated once, alone, and named then. The integration tests take each value of each parameter
+once. --all adds all that judge time, all combinations of values where no time is judged, integration tests on a
+sanitizer build, lint, and what has threads under TSan.
 The last line is "N passed, N failed". With CI set in the environment a test that did not run counts as failed.
 """
 
@@ -61,8 +63,7 @@ def everything(tally, all_of_it):
 
     def build_rest():
         built["tsan"] = build(tally, "tsan", "threaded_tests", *PROGRAMS, prefix=NICE)
-        if all_of_it:
-            lint(tally)
+        lint(tally)
 
     release = IntegrationTests(tally, "release", every_value=all_of_it)
     dev, tsan = (IntegrationTests(tally, preset, every_value=False) for preset in ("dev", "tsan"))
@@ -70,16 +71,16 @@ def everything(tally, all_of_it):
     wait = in_background(build_dev)
     release.side_by_side()
     wait()
-    wait = in_background(build_rest)
-    if built["dev"]:
-        dev.side_by_side(with_sanitizers)
-    wait()
+    if all_of_it:
+        wait = in_background(build_rest)
+        if built["dev"]:
+            dev.side_by_side(with_sanitizers)
+        wait()
     if built["dev"]:
         unit_tests(tally, "dev")
-    if built["tsan"]:
-        unit_tests(tally, "tsan", "--label-regex", "threaded")
-    release.alone()
+    release.alone(None if all_of_it else SOONEST)
     if all_of_it and built["tsan"]:
+        unit_tests(tally, "tsan", "--label-regex", "threaded")
         tsan.side_by_side(WITH_THREAD_SANITIZER)
         tsan.alone(WITH_THREAD_SANITIZER)
 
