@@ -46,8 +46,8 @@ def without_root(tally, all_of_it):
     quick(tally)
     if all_of_it:
         lint(tally)
-    if build(tally, "tsan", "threaded_tests"):
-        unit_tests(tally, "tsan", "--label-regex", "threaded")
+        if build(tally, "tsan", "threaded_tests"):
+            unit_tests(tally, "tsan", "--label-regex", "threaded")
     say("integration tests: NOT RUN, they need root: sudo tests/run")
     tally.add(0, int(IN_CI))
 

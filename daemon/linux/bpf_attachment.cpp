@@ -11,7 +11,6 @@
 #include <string_view>
 #include <utility>
 
-#include "linux/bulk_release.hpp"
 #include "linux/descriptor_limit.hpp"
 #include "linux/system_call.hpp"
 
@@ -107,7 +106,6 @@ void BpfAttachment::attach_filter(int program) {
 }
 
 BpfAttachment::~BpfAttachment() {
-  if (goes_with_device_) BulkRelease::close_after_links(std::move(tcx_link_));
   if (filter_.kind.empty()) return;
   try {
     if (!was_replaced()) remove_filter(netlink_, interface_index_, filter_, clsact_is_ours_);

@@ -32,9 +32,6 @@ class BpfAttachment {
   BpfAttachment(const BpfAttachment&) = delete;
   BpfAttachment& operator=(const BpfAttachment&) = delete;
 
-  // The interface is headgate's own and is deleted next, which takes the program off, too.
-  void go_with_device() { goes_with_device_ = true; }
-
   // What the kernel says of the hook. Not asked where the interface is gone.
   struct Place {
     bool is_there = true;  // false: somebody took our program away, or put another one in its place
@@ -56,7 +53,6 @@ class BpfAttachment {
   FileDescriptor tcx_link_;
   Filter filter_;  // kind is empty with TCX
   bool clsact_is_ours_ = false;
-  bool goes_with_device_ = false;
 };
 
 // What somebody else runs on the hook ahead of the filter with program `end`, named as in Place; empty: nothing. `ours` is

@@ -58,11 +58,6 @@ void BulkRelease::close(FileDescriptor socket) {
   if (g_current != nullptr) g_current->sockets_.push_back(std::move(socket));
 }
 
-void BulkRelease::close_after_links(FileDescriptor program) {
-  const std::lock_guard guard(g_mutex);
-  if (g_current != nullptr) g_current->programs_.push_back(std::move(program));
-}
-
 void BulkRelease::delete_link(Netlink& netlink, int index) {
   {
     const std::lock_guard guard(g_mutex);

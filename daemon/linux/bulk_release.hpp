@@ -27,13 +27,10 @@ class BulkRelease {
   // For destructors: at once where there is no BulkRelease.
   static void close(FileDescriptor socket);
   static void delete_link(Netlink& netlink, int index);  // throws std::system_error
-  // Of a program on such a device. The kernel takes programs off one at a time, but all at once with their devices.
-  static void close_after_links(FileDescriptor program);
 
  private:
   std::vector<FileDescriptor> sockets_;
   std::vector<int> links_;
-  std::vector<FileDescriptor> programs_;
 };
 
 }  // namespace headgate

@@ -122,6 +122,7 @@ bool TimerWaiter::sleep(Instant now, Instant awake, Instant deadline, bool busy)
   return MonotonicClock().now() >= awake;
 }
 
+// A source may be readable though no frame has arrived, while slots are out: then it naps, and looks at the sources again.
 void TimerWaiter::wait_for_arrivals(std::optional<Instant> until, bool busy) {
   MonotonicClock clock;
   const auto left = [&]() -> std::optional<Duration> {

@@ -148,8 +148,6 @@ struct TrafficDivert::State {
                program.refuse_foreign()),
         refuse_to_give_back(netlink, method, device.peer().index, TrafficHook::egress, kRefuseName,
                             program.refuse_foreign()) {
-    for (BpfAttachment* attachment : {&drop, &give_back, &refuse, &refuse_to_give_back})
-      attachment->go_with_device();
     program.set_divert_control(options.divert_control);
     program.set_control_limit(ControlLimit(options.control_limit));
     if (method == DivertMethod::clsact) clsact.emplace(netlink, interface.index);
