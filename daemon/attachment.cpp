@@ -181,22 +181,24 @@ void Attachment::end(Queued queued, Instant give_up) {
 void Attachment::send_rest(Instant give_up) {
   struct Piece {
     std::future<void> sent;
-    std::shared_ptr<bool> more = std::make_shared<bool>(true);
+    std::shared_ptr<bool> more = std::make_shared<bool>();  // the worker's until it is sent
   };
   std::vector<Piece> pieces(ends_.size());
-  const auto is_left = [&](std::size_t i) { return ends_[i]->added && *pieces[i].more; };
+  const auto send_piece = [&](std::size_t i) {
+    pieces[i].sent = parts_[i]->worker().ask([&worker = parts_[i]->worker(), &port = *ends_[i]->port,
+                                              more = pieces[i].more,
+                                              give_up](Instant) { *more = worker.send_some(port, give_up); });
+  };
+  for (std::size_t i = 0; i < ends_.size(); ++i)
+    if (ends_[i]->added) send_piece(i);
   for (bool left = true; std::exchange(left, false);) {
     for (std::size_t i = 0; i < ends_.size(); ++i) {
-      if (!is_left(i)) continue;
-      pieces[i].sent = parts_[i]->worker().ask(
-          [&worker = parts_[i]->worker(), &port = *ends_[i]->port, more = pieces[i].more, give_up](Instant) {
-            *more = worker.send_some(port, give_up);
-          });
-    }
-    for (std::size_t i = 0; i < ends_.size(); ++i) {
-      if (!is_left(i)) continue;
+      if (!pieces[i].sent.valid()) continue;
       parts_[i]->thread.wait_for(pieces[i].sent);
-      left = is_left(i) || left;
+      pieces[i].sent = {};
+      if (!*pieces[i].more) continue;
+      send_piece(i);
+      left = true;
     }
   }
 }

@@ -12,6 +12,11 @@ namespace headgate {
 namespace {
 
 constexpr std::size_t kMaxFile = 1024 * 1024;
+// Whoever writes a file without another name for the new one empties it first: what reads it then must not take every
+// shape for removed.
+constexpr char kEmpty[] =
+    "the file is empty, as while it is being written: expected a [[shape]], or a comment where nothing is to "
+    "be shaped";
 
 class Descriptor {
  public:
@@ -62,7 +67,7 @@ std::string read_file_text(const std::string& path, FileUse use, std::string& te
     const ssize_t length = read(file.number(), piece.data(), piece.size());
     if (length < 0 && errno == EINTR) continue;
     if (length < 0) return "cannot read the file: " + system_message(errno);
-    if (length == 0) return {};
+    if (length == 0) return text.empty() ? kEmpty : "";
     text.append(piece.data(), static_cast<std::size_t>(length));
   }
   return "the file is larger than 1 MiB, which is no configuration";

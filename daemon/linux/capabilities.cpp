@@ -52,9 +52,11 @@ bool have_capability(Capability capability) {
 
 void require_capabilities(std::initializer_list<Capability> needed) {
   std::string missing;
-  for (const Capability capability : needed)
-    if (!have_capability(capability))
-      missing += (missing.empty() ? "" : ", ") + std::string(name_of(capability));
+  for (const Capability capability : needed) {
+    if (have_capability(capability)) continue;
+    if (!missing.empty()) missing += ", ";
+    missing += name_of(capability);
+  }
   if (missing.empty()) return;
   throw std::system_error(
       EPERM, std::system_category(),

@@ -356,6 +356,19 @@ TEST(ConfigFile, ThatIsADirectoryIsRefused) {
   EXPECT_EQ(result.errors[0].message, "this is a directory, expected a file");
 }
 
+TEST(ConfigFile, ThatIsEmptyIsRefused) {
+  const TemporaryFile file("");
+  for (const FileUse use : {FileUse::again, FileUse::once}) {
+    const ConfigResult result = load_config(file.path(), use);
+    ASSERT_EQ(result.errors.size(), 1U);
+    EXPECT_EQ(result.errors[0].to_string(),
+              file.path() +
+                  ": the file is empty, as while it is being written: expected a [[shape]], or a "
+                  "comment where nothing is to be shaped");
+  }
+  EXPECT_TRUE(load_config(TemporaryFile("# later\n").path()).ok());
+}
+
 TEST(ConfigFile, ThatIsAPipeIsNotWaitedForWhereItMustBeReadAgain) {
   const TemporaryFile file("");
   const std::string pipe = file.directory() + "/pipe";

@@ -136,7 +136,7 @@ def test_a_second_instance_is_refused_and_harms_nothing(net, headgate, headgates
     # The same control socket is refused too.
     third = headgates(net.host)
     third.control_path = headgate.control_path
-    third.start("", wait=False)
+    third.start("# nothing", wait=False)
     assert third.process.wait(10) == EXIT_REFUSED
     assert "another headgated answers on" in third.log()
 

@@ -152,3 +152,12 @@ def test_a_bad_file_changes_nothing(net, headgate, programs):
     assert class_of(after, "udp")["rate"] == class_of(before, "udp")["rate"]
     headgate.write(config(key="class", rate="1000pps"))
     assert headgate.reload().returncode == EXIT_OK
+
+
+def test_a_file_that_is_just_being_written_removes_no_shape(net, headgate):
+    headgate.start(config(key="class", rate="1000pps"))
+    headgate.config_path.write_text("")
+    result = headgate.control("reload", check=False)
+    assert result.returncode == EXIT_REFUSED
+    assert f"{headgate.config_path}: the file is empty" in result.stderr
+    assert headgate.shape()["diverting"]

@@ -194,6 +194,13 @@ def test_reloads_under_load_lose_nothing(started, net, programs):
     assert started.property("headgated", "NRestarts") == "0"
 
 
+def test_a_reload_ends_when_it_is_in_force(started):
+    for rate in ["2000pps", "1000pps"] * 5:
+        write(started, CONFIG.format(rate=rate))
+        started.systemctl("reload", "headgated")
+        assert class_of(shape(started), "udp")["rate"] == [rate]
+
+
 def test_reload_of_a_bad_file_fails_and_the_good_one_stays(started):
     before = shape(started)["classes"]
     write(started, CONFIG.format(rate="fast"))

@@ -89,7 +89,7 @@ int flows(const Invocation& invocation) {
 }
 
 int reload(const Invocation& invocation) {
-  const Json reply = ask_daemon(invocation.control, {{"command", "reload"}});
+  const Json reply = ask_daemon(invocation.control, {{"command", "reload"}}, kReloadPatience);
   if (invocation.json) {
     print_json(reply, invocation);
     return kExitOk;

@@ -20,7 +20,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr auto kPatience = std::chrono::seconds(10);
 constexpr std::size_t kLongestReply = 64 * 1024 * 1024;
 
 std::string error_text(int error) {
@@ -31,6 +30,12 @@ ControlError not_running(const std::string& path, const std::string& why) {
   return {
       kExitNotRunning, kErrorNotRunning,
       "no headgated answers on " + path + ": " + why + "\nIs it running? See: systemctl status headgated"};
+}
+
+ControlError no_reply(const std::string& path, std::chrono::seconds waited) {
+  return {kExitNotRunning, kErrorNotRunning,
+          "headgated on " + path + " has not replied within " + std::to_string(waited.count()) +
+              " s: it is busy, as with a reload of many shapes, or stopped\nSee: systemctl status headgated"};
 }
 
 ControlError not_permitted(const std::string& path) {
@@ -70,14 +75,15 @@ void set_receive_timeout(int socket, SteadyClock::duration left) {
 }
 
 // Whatever has come after the reply's line is left in `rest`.
-std::string read_reply(int socket, const std::string& path, std::string& rest) {
-  const auto deadline = SteadyClock::now() + kPatience;
+std::string read_reply(int socket, const std::string& path, std::chrono::seconds patience,
+                       std::string& rest) {
+  const auto deadline = SteadyClock::now() + patience;
   std::string reply;
   std::array<char, 64 * 1024> buffer;
   std::size_t end = std::string::npos;
   while (end == std::string::npos) {
     const auto left = deadline - SteadyClock::now();
-    if (left < std::chrono::microseconds(1)) throw not_running(path, "no reply within 10 s");
+    if (left < std::chrono::microseconds(1)) throw no_reply(path, patience);
     set_receive_timeout(socket, left);
     const ssize_t received = recv(socket, buffer.data(), buffer.size(), 0);
     if (received < 0 && errno == EINTR) continue;
@@ -103,13 +109,14 @@ std::string read_reply(int socket, const std::string& path, std::string& rest) {
                      error.value("details", std::vector<std::string>{}));
 }
 
-Json ask(const FileDescriptor& socket, const std::string& path, const Json& request, std::string& rest) {
+Json ask(const FileDescriptor& socket, const std::string& path, const Json& request,
+         std::chrono::seconds patience, std::string& rest) {
   const std::string line = request.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   // Should the daemon have closed already, its reason is still there to be read.
   [[maybe_unused]] const ssize_t sent = send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
   Json reply;
   try {
-    reply = Json::parse(read_reply(socket.get(), path, rest));
+    reply = Json::parse(read_reply(socket.get(), path, patience, rest));
     if (reply.contains("error")) throw_error_reply(reply["error"], path);
     if (reply.at("schema") == kSchema) return reply;
   } catch (const Json::exception&) {
@@ -124,14 +131,14 @@ Json ask(const FileDescriptor& socket, const std::string& path, const Json& requ
 
 }  // namespace
 
-Json ask_daemon(const std::string& path, const Json& request) {
+Json ask_daemon(const std::string& path, const Json& request, std::chrono::seconds patience) {
   std::string rest;
-  return ask(connect_to(path), path, request, rest);
+  return ask(connect_to(path), path, request, patience, rest);
 }
 
 DaemonStream open_stream(const std::string& path, const Json& request) {
   DaemonStream stream{.socket = connect_to(path), .received = {}};
-  ask(stream.socket, path, request, stream.received);
+  ask(stream.socket, path, request, kPatience, stream.received);
   return stream;
 }
 

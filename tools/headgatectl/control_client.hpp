@@ -1,6 +1,7 @@
 // headgatectl's end of the control socket.
 #pragma once
 
+#include <chrono>
 #include <nlohmann/json_fwd.hpp>
 #include <stdexcept>
 #include <string>
@@ -24,9 +25,14 @@ struct ControlError : std::runtime_error {
 
 inline constexpr char kErrorNotRunning[] = "not_running";
 
-// One connection, one request. Waits some seconds for the reply. Throws ControlError for whatever goes wrong,
+inline constexpr std::chrono::seconds kPatience(10);
+// A reload of hundreds of shapes waits for the kernel for some tenths of a second each. The unit gives it as long.
+inline constexpr std::chrono::seconds kReloadPatience(120);
+
+// One connection, one request. Waits at most `patience` for the reply. Throws ControlError for whatever goes wrong,
 // an error reply included.
-nlohmann::ordered_json ask_daemon(const std::string& path, const nlohmann::ordered_json& request);
+nlohmann::ordered_json ask_daemon(const std::string& path, const nlohmann::ordered_json& request,
+                                  std::chrono::seconds patience = kPatience);
 
 // A connection on which bytes follow the reply.
 struct DaemonStream {

@@ -95,7 +95,10 @@ class ShapeScreen {
 
   static std::string words(const Json& array) {
     std::string text;
-    for (const Json& word : array) text += (text.empty() ? "" : " ") + word.get<std::string>();
+    for (const Json& word : array) {
+      if (!text.empty()) text += ' ';
+      text += word.get<std::string>();
+    }
     return text;
   }
 
