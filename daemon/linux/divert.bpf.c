@@ -125,7 +125,7 @@ static __always_inline __u32 icmpv6_control(struct __sk_buff* skb, __u32 offset,
   return (type >= 130 && type <= 137) || type == 143 ? offset : 0;
 }
 
-__noinline __u32 ipv4_control(struct __sk_buff* skb, __u32 offset) {
+static __always_inline __u32 ipv4_control(struct __sk_buff* skb, __u32 offset) {
   struct iphdr ip;
   if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)) < 0) return 0;
   const bool fragment = (ip.frag_off & bpf_htons(0x3fff)) != 0;
@@ -291,7 +291,7 @@ int divert(struct __sk_buff* skb) {
     return GO_ON;
   }
   if (!diverting || !is_to_be_diverted(skb)) return GO_ON;
-  if (cannot_be_taken_out(skb)) {
+  if ((minds_tunnel_metadata || minds_decryption) && cannot_be_taken_out(skb)) {
     count_unshapable(skb);
     return GO_ON;
   }

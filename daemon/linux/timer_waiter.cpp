@@ -1,13 +1,11 @@
 #include "linux/timer_waiter.hpp"
 
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 #include "linux/system_call.hpp"
@@ -66,22 +64,18 @@ void MonotonicClock::sleep(Duration duration) {
 
 TimerWaiter::TimerWaiter()
     : event_(check_system_call("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
-      polled_(check_system_call("epoll_create1", epoll_create1(EPOLL_CLOEXEC))) {
-  epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
-  check_system_call("epoll_ctl", epoll_ctl(polled_.get(), EPOLL_CTL_ADD, event_.get(), &event));
-}
+      polled_{{.fd = event_.get(), .events = POLLIN, .revents = 0}} {}
 
 void TimerWaiter::add(PacketSource& source) {
-  if (source.descriptor() >= 0) {
-    epoll_event event{.events = EPOLLIN, .data = {.ptr = &source}};
-    check_system_call("epoll_ctl", epoll_ctl(polled_.get(), EPOLL_CTL_ADD, source.descriptor(), &event));
-  }
   sources_.push_back(&source);
+  polled_.push_back({.fd = source.descriptor(), .events = POLLIN, .revents = 0});
 }
 
 void TimerWaiter::remove(PacketSource& source) {
-  if (std::erase(sources_, &source) == 0 || source.descriptor() < 0) return;
-  epoll_ctl(polled_.get(), EPOLL_CTL_DEL, source.descriptor(), nullptr);
+  const auto found = std::find(sources_.begin(), sources_.end(), &source);
+  if (found == sources_.end()) return;
+  polled_.erase(polled_.begin() + 1 + (found - sources_.begin()));
+  sources_.erase(found);
 }
 
 void TimerWaiter::prepare() {
@@ -146,21 +140,18 @@ void TimerWaiter::wait_for_arrivals(std::optional<Instant> until, bool busy) {
 // Until the event, a source (where `sources_too`) or the limit. False: a source has an error, or the limit is over.
 bool TimerWaiter::poll(std::optional<Duration> limit, bool sources_too) {
   const timespec time = to_timespec(Instant(limit.value_or(Duration::zero())));
-  pollfd descriptor{.fd = sources_too ? polled_.get() : event_.get(), .events = POLLIN, .revents = 0};
-  const int ready = ppoll(&descriptor, 1, limit ? &time : nullptr, nullptr);
+  const int ready = ppoll(polled_.data(), sources_too ? polled_.size() : 1, limit ? &time : nullptr, nullptr);
   if (ready <= 0) return ready < 0 || !sources_too;
-  std::array<epoll_event, 16> events;
-  const int count = epoll_wait(polled_.get(), events.data(), events.size(), 0);
-  bool error = false;
-  for (int i = 0; i < count; ++i) {
-    auto* const source = static_cast<PacketSource*>(events[i].data.ptr);
+  if (polled_.front().revents != 0) {
     std::uint64_t wake_ups = 0;
-    if (source == nullptr) {
-      [[maybe_unused]] const ssize_t bytes = read(event_.get(), &wake_ups, sizeof wake_ups);
-    } else if ((events[i].events & EPOLLERR) != 0) {
-      source->note_error();
-      error = true;
-    }
+    [[maybe_unused]] const ssize_t bytes = read(event_.get(), &wake_ups, sizeof wake_ups);
+  }
+  if (!sources_too) return true;
+  bool error = false;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    if ((polled_[i + 1].revents & POLLERR) == 0) continue;
+    sources_[i]->note_error();
+    error = true;
   }
   return !error;
 }

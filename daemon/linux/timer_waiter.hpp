@@ -6,6 +6,8 @@
 // Where precision is high it always spins, but sleeps for a share of what is left before the deadline.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <cstdint>
 #include <limits>
@@ -29,7 +31,7 @@ class TimerWaiter : public Waiter {
  public:
   TimerWaiter();  // throws std::system_error
 
-  void add(PacketSource& source) override;  // throws std::system_error
+  void add(PacketSource& source) override;
   void remove(PacketSource& source) override;
   void prepare() override;
   void wait(std::optional<Instant> deadline, bool busy) override;
@@ -63,11 +65,13 @@ class TimerWaiter : public Waiter {
   std::atomic<std::int64_t> deadline_{kNoDeadline};
   std::atomic<Precision> precision_{Precision::normal};
 
-  FileDescriptor event_;   // written by wake()
-  FileDescriptor polled_;  // epoll: the event and the sources
+  FileDescriptor event_;  // written by wake()
 
   // Waiting thread.
   std::vector<PacketSource*> sources_;
+  // The event, and each source in its order. For poll(): with epoll the kernel would pay for each frame that arrives, also
+  // while nobody waits.
+  std::vector<pollfd> polled_;
   Duration allowance_{};  // of spinning
   Instant allowance_time_{};
   // The last deadline before which it spun: what interrupts that does not send it to sleep again.
