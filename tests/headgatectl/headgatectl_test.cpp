@@ -337,7 +337,7 @@ TEST_F(HeadgatectlTest, IsQuietWhenNobodyReadsItsOutput) {
 TEST_F(HeadgatectlTest, SaysWhenItsOutputCannotBeWritten) {
   ServedSocket server(path, handler());
   const std::string file = directory.file("h.toml");
-  std::ofstream(file) << "";
+  std::ofstream(file) << "# nothing\n";
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"--help"}, {"--version"}, {"version"}, {"show"}, {"-j", "show"}, {"reload"}, {"check", file}}) {
     const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
