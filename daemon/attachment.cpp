@@ -16,8 +16,8 @@ bool takes_control(const ShapeConfig& shape) {
                      [](const ClassConfig& one) { return one.control; });
 }
 
-bool keeps_super_packets(const ShapeConfig& shape) {
-  return shape.segmentation == Segmentation::whole;
+bool takes_super_packets(const ShapeConfig& shape) {
+  return shape.segmentation != Segmentation::precise;
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ std::string title_of(const ShapeConfig& shape) {
 }
 
 bool wants_real_time(const ShapeConfig& shape) {
-  return !keeps_super_packets(shape) || shape.precision == Precision::high;
+  return shape.segmentation != Segmentation::whole || shape.precision == Precision::high;
 }
 
 Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
@@ -68,23 +68,23 @@ Attachment::Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
                             .divert_control = takes_control(shape),
                             .control_limit = shape.control_limit,
                             .forward_to = shape.forward_to,
-                            .whole_super_packets = keeps_super_packets(shape)}) {
+                            .whole_super_packets = takes_super_packets(shape)}) {
   open_ends(daemon, shape, share);
   make_hand_offs();
   make_watch();
-  make_ports(classifier);
+  make_ports(shape.segmentation == Segmentation::automatic, classifier);
   for (const std::string& line : divert_.swept()) log_("left over from before: " + line);
 }
 
 void Attachment::open_ends(const DaemonConfig& daemon, const ShapeConfig& shape, const CaptureShare& share) {
   const CaptureOptions capture{.device_index = divert_.device_index(),
                                .mtu = divert_.mtu(),
-                               .virtio_header = keeps_super_packets(shape),
+                               .virtio_header = takes_super_packets(shape),
                                .share = share};
   const PacketTransmitterOptions transmit{.interface_index = divert_.transmit_index(),
                                           .mark = daemon.mark,
                                           .qdisc_bypass = shape.qdisc_bypass,
-                                          .virtio_header = keeps_super_packets(shape),
+                                          .virtio_header = takes_super_packets(shape),
                                           .detour_index = divert_.peer_index(),
                                           .mtu = divert_.transmit_mtu()};
   for (auto& source : open_captures(shape.capture, capture, parts_.size()))
@@ -111,7 +111,7 @@ void Attachment::make_watch() {
   watch_.emplace(divert_, std::move(watched));
 }
 
-void Attachment::make_ports(const std::shared_ptr<const Classifier>& classifier) {
+void Attachment::make_ports(bool cut_super_packets, const std::shared_ptr<const Classifier>& classifier) {
   for (std::size_t own = 0; own < ends_.size(); ++own) {
     std::vector<std::optional<PortPeer>> peers(ends_.size());
     for (std::size_t other = 0; other < ends_.size(); ++other) {
@@ -127,6 +127,7 @@ void Attachment::make_ports(const std::shared_ptr<const Classifier>& classifier)
                                          .taps = parts_[own]->taps,
                                          .watch = *watch_,
                                          .classifier = classifier,
+                                         .cuts_super_packets = cut_super_packets,
                                          .part = own,
                                          .peers = std::move(peers)},
                              clock_);

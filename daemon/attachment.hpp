@@ -117,7 +117,7 @@ class Attachment {
   void open_ends(const DaemonConfig& daemon, const ShapeConfig& shape, const CaptureShare& share);
   void make_hand_offs();
   void make_watch();
-  void make_ports(const std::shared_ptr<const Classifier>& classifier);
+  void make_ports(bool cut_super_packets, const std::shared_ptr<const Classifier>& classifier);
   void send_rest(Instant give_up);
   void set_qdisc_bypass(bool on);
 
@@ -133,7 +133,7 @@ class Attachment {
 
 std::string title_of(const ShapeConfig& shape);  // "eth0 egress"
 
-// A super-packet costs more to copy than to shape, and least while its memory is still in the processor's cache: an
+// A whole super-packet costs more to copy than to shape, and least while its memory is still in the processor's cache: an
 // ordinary thread lets the receiver at it in between. Not where departures are to be exact first of all.
 bool wants_real_time(const ShapeConfig& shape);
 

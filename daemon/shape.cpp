@@ -66,7 +66,7 @@ std::shared_ptr<const Classifier> make_classifier(const ShapeConfig& config, std
 
 // A super-packet is kept with its virtio header in front.
 std::uint8_t frame_prefix_of(const ShapeConfig& config) {
-  return config.segmentation == Segmentation::whole ? sizeof(VirtioHeader) : 0;
+  return config.segmentation != Segmentation::precise ? sizeof(VirtioHeader) : 0;
 }
 
 ShapeParts make_parts(const DaemonConfig& daemon, const ShapeConfig& config, WorkerSet& workers,

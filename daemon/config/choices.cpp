@@ -35,8 +35,8 @@ Reading read_divert(std::string_view text, DivertMethod& method) {
 }
 
 Reading read_segmentation(std::string_view text, Segmentation& segmentation) {
-  return choose(text, std::array{Segmentation::precise, Segmentation::whole}, "no way to segment",
-                segmentation);
+  return choose(text, std::array{Segmentation::precise, Segmentation::automatic, Segmentation::whole},
+                "no way to segment", segmentation);
 }
 
 Reading read_precision(std::string_view text, Precision& precision) {

@@ -389,7 +389,8 @@ Without a file, one interface with one class:
   --forward-to NAME  inline: what arrives on the interface leaves by this one
                      instead of going to the host, whatever its address
   --segmentation HOW precise: super-packets are cut before they are queued (the
-                     default); whole: they pass as they are
+                     default); auto: they are cut as far as the rate asks for;
+                     whole: they pass as they are
   --capture METHOD   ring (the default), or pcap where that cannot serve
   --precision HOW    normal (the default), or high: departures exact to some us,
                      for up to most of a core while packets wait

@@ -136,7 +136,15 @@ std::string_view to_text(DivertMethod method) {
 }
 
 std::string_view to_text(Segmentation segmentation) {
-  return segmentation == Segmentation::precise ? "precise" : "whole";
+  switch (segmentation) {
+    case Segmentation::precise:
+      return "precise";
+    case Segmentation::automatic:
+      return "auto";
+    case Segmentation::whole:
+      return "whole";
+  }
+  return "";
 }
 
 std::string_view to_text(Precision precision) {

@@ -21,7 +21,7 @@ std::string to_text(const KeySpec& key);          // all parts off: "class"
 
 std::string_view to_text(Direction direction);        // "egress"
 std::string_view to_text(DivertMethod method);        // "auto", "tcx", "clsact"
-std::string_view to_text(Segmentation segmentation);  // "precise", "whole"
+std::string_view to_text(Segmentation segmentation);  // "precise", "auto", "whole"
 std::string_view to_text(Precision precision);        // "normal", "high"
 std::string_view to_text(CaptureMethod capture);      // "ring", "pcap"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "config/quantity_text.hpp"
+
 namespace headgate {
 namespace {
 
@@ -33,9 +35,10 @@ std::vector<ShapeFinding> settle_shape(ShapeConfig& shape, std::optional<Directi
                                                "discipline that could be skipped, expected false, or leave "
                                                "qdisc_bypass out")});
   }
-  if (shape.segmentation == Segmentation::whole && shape.capture == CaptureMethod::pcap) {
+  if (shape.segmentation != Segmentation::precise && shape.capture == CaptureMethod::pcap) {
     findings.push_back(
-        {"segmentation", refuse("\"whole\" does not go with capture = \"pcap\", which carries no "
+        {"segmentation", refuse("\"" + std::string(to_text(shape.segmentation)) +
+                                "\" does not go with capture = \"pcap\", which carries no "
                                 "virtio header: expected \"precise\", or capture = \"ring\"")});
   }
   if (shape.workers > 1 && shape.capture == CaptureMethod::pcap) {

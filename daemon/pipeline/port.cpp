@@ -4,9 +4,18 @@
 #include <utility>
 
 #include "pipeline/part_of_flow.hpp"
+#include "pipeline/super_packet.hpp"
 #include "pipeline/wire_charge.hpp"
 
 namespace headgate {
+
+namespace {
+
+constexpr std::size_t kTagBytes = 4;
+// Room for the pieces of some super-packets; one piece is at most a super-packet.
+constexpr std::size_t kPiecesBytes = 256 * 1024;
+
+}  // namespace
 
 Port::Port(PortOptions options, Clock& clock)
     : source_(options.source),
@@ -27,12 +36,13 @@ Port::Port(PortOptions options, Clock& clock)
     inputs_[i].from = &peer->from;
     outputs_[i] = {.to = &peer->to, .waiter = &peer->waiter};
   }
+  if (options.cuts_super_packets) pieces_.resize(kPiecesBytes);
 }
 
 std::size_t Port::read(std::size_t most, OutgoingBatch& outgoing) {
   was_late_ = false;
   if (!reads()) return 0;
-  const std::size_t limit = std::min(most, room());
+  const std::size_t limit = std::min({most, room(), cuts_ ? kFramesWhileCutting : kBatch});
   blocked_ = limit == 0;
   const std::size_t count = receive(limit);
   if (!reads()) return count;
@@ -83,6 +93,7 @@ std::size_t Port::room() const {
 
 void Port::take(std::size_t count, OutgoingBatch& outgoing) {
   if (count == 0) return;
+  cuts_ = false;
   const Instant now = clock_.now();
   if (observed_) taps_.set_time(now);
   for (const CapturedFrame& captured : std::span(frames_).first(count)) {
@@ -99,11 +110,11 @@ void Port::take(std::size_t count, OutgoingBatch& outgoing) {
       drop(packet, DropReason::clipped, true);
       continue;
     }
-    if (observed_) taps_.received(packet, false);
     if (unshaped) {
+      if (observed_) taps_.received(packet, false);
       outgoing.add_unshaped(*this, packet);
     } else {
-      arriving_[arriving_count_++] = packet;
+      arrive(packet, now);
     }
   }
   admit(now);
@@ -124,8 +135,50 @@ ArrivingPacket Port::describe(const CapturedFrame& captured, Instant now) const 
   return packet;
 }
 
+// Of a shaped class.
+void Port::arrive(const ArrivingPacket& packet, Instant now) {
+  if (!pieces_.empty() && packet.charged_packets > 1 && arrive_in_pieces(packet, now)) return;
+  add_arriving(packet, now, Shaper::Frames::lent);
+}
+
+// False: it is not to be cut at the rate of its class, or it is of a kind that cannot be.
+bool Port::arrive_in_pieces(const ArrivingPacket& packet, Instant now) {
+  const auto super_packet = SuperPacket::read(packet.frame, packet.vlan_tpid != 0 ? kTagBytes : 0);
+  if (!super_packet) return false;
+  const std::size_t segments = super_packet->segments();
+  const std::size_t at_once =
+      segments_at_once(classifier_->classes()[packet.class_index].rate, super_packet->charge(0, 1));
+  if (at_once >= segments) return false;
+  cuts_ = true;
+  for (std::size_t first = 0; first < segments; first += at_once) {
+    const std::size_t count = std::min(at_once, segments - first);
+    const std::size_t bytes = super_packet->piece_bytes(first, count);
+    if (pieces_used_ + bytes > pieces_.size()) admit(now);
+    const Count charge = super_packet->charge(first, count);
+    ArrivingPacket piece = packet;
+    piece.frame = super_packet->write_piece(first, count, std::span(pieces_).subspan(pieces_used_, bytes));
+    piece.charged_packets = static_cast<std::uint16_t>(charge.packets);
+    piece.charged_bytes = static_cast<std::uint32_t>(charge.bytes);
+    pieces_used_ += bytes;
+    add_arriving(piece, now, Shaper::Frames::copied);
+  }
+  return true;
+}
+
+void Port::add_arriving(const ArrivingPacket& packet, Instant now, Shaper::Frames frames) {
+  if (frames != arriving_frames_ || arriving_count_ == arriving_.size()) admit_arriving(now);
+  arriving_frames_ = frames;
+  if (observed_) taps_.received(packet, false);
+  arriving_[arriving_count_++] = packet;
+}
+
 void Port::admit(Instant now) {
-  if (arriving_count_ > 0) shaper_.admit({arriving_.data(), arriving_count_}, now, Shaper::Frames::lent);
+  admit_arriving(now);
+  pieces_used_ = 0;
+}
+
+void Port::admit_arriving(Instant now) {
+  if (arriving_count_ > 0) shaper_.admit({arriving_.data(), arriving_count_}, now, arriving_frames_);
   arriving_count_ = 0;
 }
 
@@ -212,10 +265,9 @@ std::size_t Port::take_hand_overs(std::size_t most) {
         drop(entry.packet, DropReason::overtaken, false);
         continue;
       }
-      if (observed_) taps_.received(entry.packet, false);
-      ArrivingPacket& packet = arriving_[arriving_count_++];
-      packet = entry.packet;
+      ArrivingPacket packet = entry.packet;
       if (now - packet.arrival > kMaxCatchUp) packet.late = was_late_ = true;
+      arrive(packet, now);
     }
     input.from->consume(done);
     taken += done;

@@ -49,6 +49,7 @@ struct PortOptions {
   PacketTaps& taps;
   ShapeWatch& watch;
   std::shared_ptr<const Classifier> classifier;
+  bool cuts_super_packets = false;  // into pieces, by the rate of their class
   std::size_t part = 0;
   std::vector<std::optional<PortPeer>> peers =
       std::vector<std::optional<PortPeer>>(1);  // by part; none: this one
@@ -109,6 +110,8 @@ class Port {
   static constexpr std::size_t kBusyFrames = 8;
 
  private:
+  // While super-packets are cut, so many frames are read at once: each may become tens of packets.
+  static constexpr std::size_t kFramesWhileCutting = 4;
   // For so long at least after late packets, and as long as they had waited, an overflow is put down to them. A quota of
   // the kernel's default period makes a worker late once in that time.
   static constexpr Duration kEcho = std::chrono::milliseconds(100);
@@ -139,7 +142,11 @@ class Port {
   void hand_over(const ArrivingPacket& packet, std::uint32_t slot);
   void tell_peers(HandOffEntry::Kind kind);
   void publish();
+  void arrive(const ArrivingPacket& packet, Instant now);
+  bool arrive_in_pieces(const ArrivingPacket& packet, Instant now);
+  void add_arriving(const ArrivingPacket& packet, Instant now, Shaper::Frames frames);
   void admit(Instant now);
+  void admit_arriving(Instant now);
   void end_reading(std::exception_ptr failure = nullptr);
   bool every_input_stands() const;
   void put_in_force(Reconfiguration& reconfiguration);
@@ -174,6 +181,10 @@ class Port {
   std::array<CapturedFrame, kBatch> frames_;
   std::array<ArrivingPacket, kBatch> arriving_;
   std::size_t arriving_count_ = 0;
+  Shaper::Frames arriving_frames_ = Shaper::Frames::lent;  // of those in arriving_
+  std::vector<std::byte> pieces_;  // of super-packets, until they are admitted; empty: none is cut
+  std::size_t pieces_used_ = 0;
+  bool cuts_ = false;  // the last reading had some
 };
 
 }  // namespace headgate

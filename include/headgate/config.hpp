@@ -17,9 +17,10 @@ enum class Direction : std::uint8_t { egress, ingress };
 
 enum class DivertMethod : std::uint8_t { automatic, tcx, clsact };
 
-// How a super-packet (GSO, GRO) is queued: cut by the kernel before, so that every packet is spaced, or whole with its
-// virtio header, charged as the packets it holds.
-enum class Segmentation : std::uint8_t { precise, whole };
+// How a super-packet (GSO, GRO) is queued: cut by the kernel before, so that every packet is spaced; cut by headgate into
+// pieces by the rate of its class (pipeline/super_packet.hpp); or whole. The last two with its virtio header, and charged as
+// the packets it holds.
+enum class Segmentation : std::uint8_t { precise, automatic, whole };
 
 // Who reads the divert device: our own packet ring, or libpcap, which carries no virtio header.
 enum class CaptureMethod : std::uint8_t { ring, pcap };

@@ -3,6 +3,7 @@
 import re
 import socket
 import statistics
+import time
 
 import pytest
 
@@ -39,9 +40,9 @@ def checksum_errors(namespace):
     return errors + sum(int(found) for found in re.findall(r"^Udp6InCsumErrors\s+(\d+)", text, re.M))
 
 
-@pytest.mark.with_pcap(segmentation=["precise"])  # whole is refused, it carries no virtio header
+@pytest.mark.with_pcap(segmentation=["precise"])  # the others are refused, it carries no virtio header
 @pytest.mark.parametrize("where", SHAPES)
-@pytest.mark.parametrize("segmentation", ["precise", "whole"])
+@pytest.mark.parametrize("segmentation", ["precise", "auto", "whole"])
 def test_tcp_arrives_byte_for_byte_both_ways_and_in_both_families(net, inline_net, headgates, divert, where, segmentation):
     chosen, shaped = (inline_net, inline_net.middle) if where == "inline" else (net, net.host)
     headgate = headgates(shaped).start(SHAPES[where].format(segmentation=segmentation, rate="1gbit"), divert=divert)
@@ -62,7 +63,7 @@ def test_tcp_arrives_byte_for_byte_both_ways_and_in_both_families(net, inline_ne
 
 
 @pytest.mark.measured
-@pytest.mark.parametrize("segmentation", ["precise", "whole"])
+@pytest.mark.parametrize("segmentation", ["precise", "auto", "whole"])
 def test_a_bit_rate_holds_for_tcp(net, headgate, figure, segmentation):
     headgate.start(SHAPES["egress"].format(segmentation=segmentation, rate="100mbit"))
     report = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=2).finish()
@@ -78,6 +79,54 @@ def test_whole_super_packets_are_charged_by_their_segments(net, headgate):
     packets = report["end"]["sum_received"]["bytes"] / 1448 / report["end"]["sum_received"]["seconds"]
     assert packets <= 2000 * 1.05  # a super-packet leaves at once, which a second may hold one of more than its share
     assert packets >= 2000 * 0.85
+
+
+# Of the rate: the most bytes of payload that leave together, 125 us at the rate and at least a packet.
+PIECES = {"20mbit": 1448, "500mbit": 5 * 1448, "1gbit": 10 * 1448, "20gbit": 65_535}
+
+
+@pytest.mark.parametrize("rate", PIECES)
+@pytest.mark.parametrize("address", [network.PEER_IPV4, network.PEER_IPV6])
+def test_auto_cuts_super_packets_as_far_as_the_rate_asks_for(net, headgate, divert, rate, address):
+    headgate.start(SHAPES["egress"].format(segmentation="auto", rate=rate), divert=divert)
+    with inside(net.peer):
+        recorder = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    recorder.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+    recorder.bind(("eth0", 3))  # ETH_P_ALL
+    Transfer(net.host, net.peer, address, 3_000_000).finish()
+    recorder.setblocking(False)
+    lengths = []
+    try:
+        while True:
+            lengths.append(len(recorder.recv(1 << 17)))
+    except BlockingIOError:
+        recorder.close()
+    headers = 86 if ":" in address else 66
+    segment = 1428 if ":" in address else 1448
+    most = min(PIECES[rate] // 1448 * segment, 65_535) + headers
+    assert max(lengths) <= most
+    assert max(lengths) > (most / 2 if rate == "20gbit" else most - segment)
+    assert checksum_errors(net.peer) == 0
+    shape = headgate.shape()
+    check_law(shape)
+    assert shape["dropped"]["packets"] == 0
+
+
+def test_auto_carries_many_connections_through_several_workers_and_reloads(net, headgate, divert):
+    config = SHAPES["egress"].replace("[[shape]]", "[[shape]]\nworkers = 3")
+    headgate.start(config.format(segmentation="auto", rate="400mbit"), divert=divert)
+    transfers = [Transfer(net.host, net.peer, network.PEER_IPV4, 4_000_000, port=5300 + number) for number in range(6)]
+    reloads = 0
+    while any(transfer.running() for transfer in transfers):
+        headgate.write(config.format(segmentation="auto", rate=["2gbit", "100mbit", "400mbit"][reloads % 3]), divert=divert)
+        headgate.reload()
+        reloads += 1
+        time.sleep(0.02)
+    for transfer in transfers:
+        transfer.finish()
+    assert reloads > 3
+    assert checksum_errors(net.peer) == 0
+    check_law(headgate.shape())
 
 
 @pytest.mark.parametrize("address", [network.PEER_IPV4, network.PEER_IPV6])

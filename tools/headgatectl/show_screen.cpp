@@ -82,7 +82,8 @@ class ShapeScreen {
   // What of the shape is not as it is by default.
   std::string settings() const {
     std::string text;
-    if (shape_["segmentation"] != "precise") text += ", super-packets whole";
+    if (shape_["segmentation"] == "whole") text += ", super-packets whole";
+    if (shape_["segmentation"] == "auto") text += ", super-packets cut by the rate";
     if (shape_["capture"] != "ring") text += ", captured by " + shape_["capture"].get<std::string>();
     if (shape_["precision"] != "normal") text += ", precision " + shape_["precision"].get<std::string>();
     if (shape_.value("workers", 1) != 1) text += ", " + shape_["workers"].dump() + " workers";

@@ -1,0 +1,181 @@
+#include "pipeline/super_packet.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace headgate {
+
+namespace {
+
+constexpr std::size_t kTypeAt = 12;
+constexpr std::size_t kTagBytes = 4;
+constexpr std::size_t kTagsMax = 2;
+constexpr unsigned kIpv4 = 0x0800, kIpv6 = 0x86dd, kTag = 0x8100, kServiceTag = 0x88a8;
+
+constexpr std::size_t kIpv4Bytes = 20, kIpv6Bytes = 40, kTcpBytes = 20;
+constexpr unsigned kTcp = 6;
+
+constexpr std::uint8_t kFin = 0x01, kPsh = 0x08, kCwr = 0x80;
+
+constexpr std::uint8_t kGsoTcp6 = 4;
+constexpr std::uint8_t kGsoEcn = 0x80;
+
+unsigned byte_at(std::span<const std::byte> frame, std::size_t at) {
+  return std::to_integer<unsigned>(frame[at]);
+}
+unsigned word_at(std::span<const std::byte> frame, std::size_t at) {
+  return byte_at(frame, at) << 8 | byte_at(frame, at + 1);
+}
+void set_word(std::span<std::byte> frame, std::size_t at, unsigned value) {
+  frame[at] = static_cast<std::byte>(value >> 8);
+  frame[at + 1] = static_cast<std::byte>(value);
+}
+
+unsigned folded(std::uint32_t sum) {
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
+  return sum;
+}
+
+// RFC 1071.
+unsigned ones_complement_sum(std::span<const std::byte> bytes) {
+  std::uint32_t sum = 0;
+  for (std::size_t at = 0; at + 1 < bytes.size(); at += 2) sum += word_at(bytes, at);
+  return folded(sum);
+}
+
+// Where the network header begins, and its type.
+struct Network {
+  std::size_t at;
+  unsigned type;
+};
+std::optional<Network> find_network(std::span<const std::byte> frame) {
+  std::size_t at = kTypeAt;
+  for (std::size_t tags = 0; tags <= kTagsMax && at + 2 <= frame.size(); ++tags, at += kTagBytes) {
+    const unsigned type = word_at(frame, at);
+    if (type != kTag && type != kServiceTag) return Network{at + 2, type};
+  }
+  return std::nullopt;
+}
+
+// Where the header behind it begins, if that is TCP's and the lengths say that the frame ends with the packet.
+std::optional<std::size_t> end_of_ipv4(std::span<const std::byte> frame, std::size_t at) {
+  constexpr unsigned kFragment = 0x3fff;
+  if (at + kIpv4Bytes > frame.size() || byte_at(frame, at) >> 4 != 4) return std::nullopt;
+  const std::size_t header = (byte_at(frame, at) & 0xf) * std::size_t{4};
+  const bool plain = header >= kIpv4Bytes && (word_at(frame, at + 6) & kFragment) == 0;
+  if (!plain || byte_at(frame, at + 9) != kTcp || word_at(frame, at + 2) != frame.size() - at)
+    return std::nullopt;
+  return at + header;
+}
+
+// Hop-by-hop options, routing and destination options may stand in between.
+std::optional<std::size_t> end_of_ipv6(std::span<const std::byte> frame, std::size_t at) {
+  constexpr unsigned kHopByHop = 0, kRouting = 43, kDestination = 60;
+  if (at + kIpv6Bytes > frame.size() || byte_at(frame, at) >> 4 != 6) return std::nullopt;
+  if (word_at(frame, at + 4) != frame.size() - at - kIpv6Bytes) return std::nullopt;
+  unsigned next = byte_at(frame, at + 6);
+  at += kIpv6Bytes;
+  while (next == kHopByHop || next == kRouting || next == kDestination) {
+    if (at + 2 > frame.size()) return std::nullopt;
+    next = byte_at(frame, at);
+    at += (byte_at(frame, at + 1) + 1) * std::size_t{8};
+  }
+  if (next != kTcp) return std::nullopt;
+  return at;
+}
+
+}  // namespace
+
+std::optional<SuperPacket> SuperPacket::read(std::span<const std::byte> frame, std::size_t stripped_bytes) {
+  constexpr std::size_t kChecksumAt = 16;
+  SuperPacket packet;
+  std::memcpy(&packet.virtio_, frame.data() - sizeof(VirtioHeader), sizeof(VirtioHeader));
+  const VirtioHeader& virtio = packet.virtio_;
+  const std::uint8_t type = virtio.gso_type & static_cast<std::uint8_t>(~kGsoEcn);
+  if ((type != VirtioHeader::kGsoTcp4 && type != kGsoTcp6) || virtio.gso_size == 0) return std::nullopt;
+  if ((virtio.flags & VirtioHeader::kNeedsChecksum) == 0 || virtio.checksum_offset != kChecksumAt)
+    return std::nullopt;
+  const auto network = find_network(frame);
+  if (!network || (network->type != kIpv4 && network->type != kIpv6)) return std::nullopt;
+  packet.ipv4_ = network->type == kIpv4;
+  const auto transport = packet.ipv4_ ? end_of_ipv4(frame, network->at) : end_of_ipv6(frame, network->at);
+  if (!transport || *transport + stripped_bytes != virtio.checksum_start) return std::nullopt;
+  if (*transport + kTcpBytes > frame.size()) return std::nullopt;
+  const std::size_t header = (byte_at(frame, *transport + 12) >> 4) * std::size_t{4};
+  packet.frame_ = frame;
+  packet.stripped_bytes_ = stripped_bytes;
+  packet.network_ = network->at;
+  packet.transport_ = *transport;
+  packet.payload_ = *transport + header;
+  if (header < kTcpBytes || packet.payload_ >= frame.size()) return std::nullopt;
+  packet.segments_ = (frame.size() - packet.payload_ + virtio.gso_size - 1) / virtio.gso_size;
+  if (packet.segments_ < 2) return std::nullopt;
+  return packet;
+}
+
+std::size_t SuperPacket::payload_bytes(std::size_t first, std::size_t count) const {
+  return std::min(count * virtio_.gso_size, frame_.size() - payload_ - first * virtio_.gso_size);
+}
+
+std::size_t SuperPacket::piece_bytes(std::size_t first, std::size_t count) const {
+  return sizeof(VirtioHeader) + payload_ + payload_bytes(first, count);
+}
+
+Count SuperPacket::charge(std::size_t first, std::size_t count) const {
+  return {count, payload_bytes(first, count) + count * (payload_ + stripped_bytes_)};
+}
+
+std::span<const std::byte> SuperPacket::write_piece(std::size_t first, std::size_t count,
+                                                    std::span<std::byte> out) const {
+  const std::size_t payload = payload_bytes(first, count);
+  VirtioHeader virtio = virtio_;
+  if (count == 1) virtio.gso_type = VirtioHeader::kNoGso;
+  if (count == 1) virtio.gso_size = 0;
+  if (first > 0) virtio.gso_type &= static_cast<std::uint8_t>(~kGsoEcn);
+  std::memcpy(out.data(), &virtio, sizeof virtio);
+  const std::span<std::byte> frame = out.subspan(sizeof virtio, payload_ + payload);
+  std::memcpy(frame.data(), frame_.data(), payload_);
+  std::memcpy(frame.data() + payload_, frame_.data() + payload_ + first * virtio_.gso_size, payload);
+  set_network_length(frame, first);
+  set_transport(frame, first, first + count >= segments_);
+  return frame;
+}
+
+void SuperPacket::set_network_length(std::span<std::byte> frame, std::size_t first) const {
+  if (!ipv4_)
+    return set_word(frame, network_ + 4, static_cast<unsigned>(frame.size() - network_ - kIpv6Bytes));
+  set_word(frame, network_ + 2, static_cast<unsigned>(frame.size() - network_));
+  set_word(frame, network_ + 4, word_at(frame, network_ + 4) + static_cast<unsigned>(first));
+  const std::size_t checksum = network_ + 10;
+  set_word(frame, checksum, 0);
+  set_word(frame, checksum, ~ones_complement_sum(frame.subspan(network_, transport_ - network_)));
+}
+
+// The sum that stands there is that of the pseudo-header, of which only the length changes.
+void SuperPacket::set_transport(std::span<std::byte> frame, std::size_t first, bool last) const {
+  const std::size_t sequence_at = transport_ + 4, flags_at = transport_ + 13, checksum_at = transport_ + 16;
+  const std::uint32_t sequence = (word_at(frame, sequence_at) << 16 | word_at(frame, sequence_at + 2)) +
+                                 static_cast<std::uint32_t>(first * virtio_.gso_size);
+  set_word(frame, sequence_at, sequence >> 16);
+  set_word(frame, sequence_at + 2, sequence & 0xffff);
+  if (first > 0) frame[flags_at] &= static_cast<std::byte>(~kCwr);
+  if (!last) frame[flags_at] &= static_cast<std::byte>(~(kFin | kPsh));
+  const auto before = static_cast<std::uint32_t>(frame_.size() - transport_);
+  const auto now = static_cast<std::uint32_t>(frame.size() - transport_);
+  set_word(frame, checksum_at, folded(word_at(frame, checksum_at) + (0xffff - before) + now));
+}
+
+std::size_t segments_at_once(const Rate& rate, const Count& segment) {
+  const auto in_time = [](std::uint64_t per_second) {
+    constexpr std::uint64_t kPiecesPerSecond = std::chrono::seconds(1) / kLongestPiece;
+    return per_second / kPiecesPerSecond;
+  };
+  std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  if (rate.packets) most = std::min(most, in_time(rate.packets->packets_per_second));
+  if (rate.bits && segment.bytes > 0)
+    most = std::min(most, in_time(rate.bits->bits_per_second) / 8 / segment.bytes);
+  return static_cast<std::size_t>(std::max<std::uint64_t>(most, 1));
+}
+
+}  // namespace headgate
