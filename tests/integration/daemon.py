@@ -190,6 +190,11 @@ def overflowed(counters):
     return reasons["queue_full"]["packets"] + reasons["starved"]["packets"]
 
 
+def trouble_of(shape):
+    """What `state` says, but for want of processor time: beside other tests any shape may have that."""
+    return "" if shape["state"].startswith("too little processor time") else shape["state"]
+
+
 def check_law(shape):
     """received = sent + dropped by reason + queued, for the shape and for each class, in packets and in bytes."""
     for counters in [shape, *shape["classes"]]:

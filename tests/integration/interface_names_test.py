@@ -6,7 +6,7 @@ import pytest
 
 import network
 import traces
-from daemon import EXIT_REFUSED, check_law, class_of
+from daemon import EXIT_REFUSED, check_law, class_of, trouble_of
 from traffic import Receiver, Sender
 
 SHAPE = """
@@ -44,7 +44,7 @@ def test_by_an_alternative_name_an_interface_is_attached_once_and_all_its_packet
     counters = headgate.settled_class("load", offered, interface=name)
     assert counters["received"]["packets"] == counters["sent"]["packets"] == offered == len(receiver.stop())
     shape = headgate.shape(name)
-    assert shape["diverting"] and shape["state"] == ""
+    assert shape["diverting"] and trouble_of(shape) == ""
     assert headgate.log().count(f"shaping {name} egress") == 1
     assert "again" not in headgate.log() and "unshaped" not in headgate.log()
     assert len(traces.divert_devices(net.host)) == 2
@@ -90,7 +90,7 @@ def test_a_wire_between_interfaces_by_their_alternative_names_carries_everything
     counters = headgate.settled_class("load", offered)
     assert counters["received"]["packets"] == counters["sent"]["packets"] == offered == len(receiver.stop())
     assert "again" not in headgate.log()
-    assert all(shape["state"] == "" for shape in headgate.show()["shapes"])
+    assert all(trouble_of(shape) == "" for shape in headgate.show()["shapes"])
 
 
 CONFLICTS = {
