@@ -351,10 +351,11 @@ void Shape::note_bypass(const std::string& bypass) {
 
 namespace {
 
-// Whether somebody else has the name by now that an interface was found by.
+// Whether somebody else has the name by now that an interface was found by. Two never have one name.
 std::string why_another(Netlink& netlink, const std::string& name, const Link& found) {
+  if (found.is_called(name)) return {};
   const std::optional<Link> named = netlink.find_link(name);
-  if (!named || named->index == found.index) return {};
+  if (!named) return {};
   return name + " is another interface by now, the one before is called " + found.name;
 }
 
@@ -369,7 +370,8 @@ std::string Shape::why_not_intact(Netlink& netlink) const {
   if (std::string reason = why_another(netlink, config_.interface, *interface); !reason.empty())
     return reason;
   if (interface->mtu != divert.mtu()) return "its MTU changed to " + std::to_string(interface->mtu);
-  const std::optional<Link> out = netlink.find_link(divert.transmit_index());
+  const bool same = divert.transmit_index() == interface->index;
+  const std::optional<Link> out = same ? interface : netlink.find_link(divert.transmit_index());
   if (!out) return "where it sends was deleted";
   if (!config_.forward_to.empty()) {
     if (std::string reason = why_another(netlink, config_.forward_to, *out); !reason.empty()) return reason;

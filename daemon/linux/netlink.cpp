@@ -158,12 +158,15 @@ void Netlink::connect() {
 }
 
 Netlink::Outcome Netlink::exchange(NetlinkMessage& message, const Reader& read) {
+  // A question without an acknowledgement has one answer, or an error.
+  constexpr int kMoreComes = NLM_F_ACK | NLM_F_DUMP;
   struct Progress {
     const Reader& read;
+    const bool one_answer;
     Outcome outcome;
     bool finished = false;
     std::exception_ptr exception;
-  } progress{read, {}, false, nullptr};
+  } progress{read, (nlmsg_hdr(message.get())->nlmsg_flags & kMoreComes) == 0, {}, false, nullptr};
 
   const std::unique_ptr<nl_cb, void (*)(nl_cb*)> callbacks(nl_cb_alloc(NL_CB_DEFAULT), nl_cb_put);
   if (!callbacks) throw std::bad_alloc();
@@ -178,7 +181,8 @@ Netlink::Outcome Netlink::exchange(NetlinkMessage& message, const Reader& read) 
     } catch (...) {  // must not pass through libnl
       state->exception = std::current_exception();
     }
-    return NL_OK;
+    state->finished = state->one_answer;
+    return state->one_answer ? NL_STOP : NL_OK;
   };
   const auto error = [](sockaddr_nl*, nlmsgerr* received, void* argument) -> int {
     auto* state = static_cast<Progress*>(argument);
@@ -191,7 +195,9 @@ Netlink::Outcome Netlink::exchange(NetlinkMessage& message, const Reader& read) 
   nl_cb_set(callbacks.get(), NL_CB_ACK, NL_CB_CUSTOM, finish, &progress);
   nl_cb_err(callbacks.get(), NL_CB_CUSTOM, error, &progress);
 
+  if (progress.one_answer) nl_socket_disable_auto_ack(socket_.get());
   int result = nl_send_auto(socket_.get(), message.get());
+  nl_socket_enable_auto_ack(socket_.get());
   while (result >= 0 && !progress.finished) result = nl_recvmsgs(socket_.get(), callbacks.get());
   // The rest of an answer must not be taken for the next one.
   if (result < 0 && !progress.finished) connect();
@@ -236,13 +242,13 @@ std::optional<Link> Netlink::query_link(NetlinkMessage& message, const std::stri
 }
 
 std::optional<Link> Netlink::find_link(const std::string& name) {
-  NetlinkMessage message(RTM_GETLINK, NLM_F_REQUEST | NLM_F_ACK, link_header(0));
+  NetlinkMessage message(RTM_GETLINK, NLM_F_REQUEST, link_header(0));
   message.put(name.size() > kLongestName ? IFLA_ALT_IFNAME : IFLA_IFNAME, name);
   return query_link(message, "look up interface " + name);
 }
 
 std::optional<Link> Netlink::find_link(int index) {
-  NetlinkMessage message(RTM_GETLINK, NLM_F_REQUEST | NLM_F_ACK, link_header(index));
+  NetlinkMessage message(RTM_GETLINK, NLM_F_REQUEST, link_header(index));
   return query_link(message, "look up interface " + std::to_string(index));
 }
 
