@@ -163,10 +163,11 @@ Netlink::Outcome Netlink::exchange(NetlinkMessage& message, const Reader& read) 
   struct Progress {
     const Reader& read;
     const bool one_answer;
+    std::uint32_t sequence = 0;
     Outcome outcome;
     bool finished = false;
     std::exception_ptr exception;
-  } progress{read, (nlmsg_hdr(message.get())->nlmsg_flags & kMoreComes) == 0, {}, false, nullptr};
+  } progress{read, (nlmsg_hdr(message.get())->nlmsg_flags & kMoreComes) == 0, 0, {}, false, nullptr};
 
   const std::unique_ptr<nl_cb, void (*)(nl_cb*)> callbacks(nl_cb_alloc(NL_CB_DEFAULT), nl_cb_put);
   if (!callbacks) throw std::bad_alloc();
@@ -190,6 +191,12 @@ Netlink::Outcome Netlink::exchange(NetlinkMessage& message, const Reader& read) 
     state->finished = true;
     return NL_STOP;
   };
+  // libnl's own check goes by acknowledgements.
+  const auto check_sequence = [](nl_msg* received, void* argument) -> int {
+    return nlmsg_hdr(received)->nlmsg_seq == static_cast<Progress*>(argument)->sequence ? NL_OK
+                                                                                        : -NLE_SEQ_MISMATCH;
+  };
+  nl_cb_set(callbacks.get(), NL_CB_SEQ_CHECK, NL_CB_CUSTOM, check_sequence, &progress);
   nl_cb_set(callbacks.get(), NL_CB_VALID, NL_CB_CUSTOM, valid, &progress);
   nl_cb_set(callbacks.get(), NL_CB_FINISH, NL_CB_CUSTOM, finish, &progress);
   nl_cb_set(callbacks.get(), NL_CB_ACK, NL_CB_CUSTOM, finish, &progress);
@@ -198,6 +205,7 @@ Netlink::Outcome Netlink::exchange(NetlinkMessage& message, const Reader& read) 
   if (progress.one_answer) nl_socket_disable_auto_ack(socket_.get());
   int result = nl_send_auto(socket_.get(), message.get());
   nl_socket_enable_auto_ack(socket_.get());
+  progress.sequence = nlmsg_hdr(message.get())->nlmsg_seq;
   while (result >= 0 && !progress.finished) result = nl_recvmsgs(socket_.get(), callbacks.get());
   // The rest of an answer must not be taken for the next one.
   if (result < 0 && !progress.finished) connect();
