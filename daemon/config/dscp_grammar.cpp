@@ -19,9 +19,9 @@ struct CodePoint {
 
 // RFC 2474 (cs), 2597 (af), 3246 (ef), 5865 (va), 8622 (le). Of two names of a number the first is shown.
 constexpr auto kCodePoints = std::to_array<CodePoint>(
-    {{"be", 0},    {"default", 0}, {"cs0", 0},   {"le", 1},     {"cs1", 8},   {"af11", 10}, {"af12", 12},
-     {"af13", 14}, {"cs2", 16},    {"af21", 18}, {"af22", 20},  {"af23", 22}, {"cs3", 24},  {"af31", 26},
-     {"af32", 28}, {"af33", 30},   {"cs4", 32},  {"af41", 34},  {"af42", 36}, {"af43", 38}, {"cs5", 40},
+    {{"be", 0},    {"default", 0}, {"cs0", 0},   {"le", 1},    {"cs1", 8},   {"af11", 10}, {"af12", 12},
+     {"af13", 14}, {"cs2", 16},    {"af21", 18}, {"af22", 20}, {"af23", 22}, {"cs3", 24},  {"af31", 26},
+     {"af32", 28}, {"af33", 30},   {"cs4", 32},  {"af41", 34}, {"af42", 36}, {"af43", 38}, {"cs5", 40},
      {"va", 44},   {"ef", 46},     {"cs6", 48},  {"cs7", 56}});
 
 Reading refuse_word(std::string_view text) {
@@ -30,8 +30,9 @@ Reading refuse_word(std::string_view text) {
                  [](const CodePoint& point) { return point.name; });
   const auto nearest = nearest_word(text, names);
   return refuse(quoted(text) + " is not a DSCP" +
-                (nearest ? ": did you mean " + quoted(*nearest) + "?"
-                         : ", expected a name such as \"ef\", \"cs5\" or \"af41\", or a number from 0 to 63"));
+                (nearest
+                     ? ": did you mean " + quoted(*nearest) + "?"
+                     : ", expected a name such as \"ef\", \"cs5\" or \"af41\", or a number from 0 to 63"));
 }
 
 }  // namespace

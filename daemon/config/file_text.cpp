@@ -24,16 +24,19 @@ struct Bounds {
 constexpr Bounds kConfiguration{
     .longest = 1024 * 1024,
     .too_long = "the file is larger than 1 MiB, which is no configuration",
-    .empty = "the file is empty, as while it is being written: expected a [[shape]], or a comment where "
-             "nothing is to be shaped",
-    .no_file = "this is not a regular file: headgated reads its file again at a reload, so only --check takes "
-               "a pipe"};
+    .empty =
+        "the file is empty, as while it is being written: expected a [[shape]], or a comment where "
+        "nothing is to be shaped",
+    .no_file =
+        "this is not a regular file: headgated reads its file again at a reload, so only --check takes "
+        "a pipe"};
 
 constexpr Bounds kList{
     .longest = 16 * 1024 * 1024,
     .too_long = "the file is larger than 16 MiB, which is no list",
-    .empty = "the file is empty, as while it is being written: expected a list, or a comment where it has no "
-             "element",
+    .empty =
+        "the file is empty, as while it is being written: expected a list, or a comment where it has no "
+        "element",
     .no_file = "this is not a regular file: headgated reads it again at a reload"};
 
 class Descriptor {

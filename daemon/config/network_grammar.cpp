@@ -88,8 +88,7 @@ Reading add_network(std::string_view text, Number address, std::optional<std::st
 Reading read_network(std::string_view text, Networks& networks) {
   const std::size_t slash = text.find('/');
   const std::string address(text.substr(0, slash));
-  const auto prefix =
-      slash == std::string_view::npos ? std::nullopt : std::optional(text.substr(slash + 1));
+  const auto prefix = slash == std::string_view::npos ? std::nullopt : std::optional(text.substr(slash + 1));
   if (address.find('\0') == std::string::npos) {
     if (const auto ipv4 = read_address<Ipv4Number>(address))
       return add_network(text, *ipv4, prefix, networks.ipv4);

@@ -30,8 +30,8 @@ Reading read_lines(std::string_view text, const std::string& name, Networks& net
     const std::string_view content = content_of(text.substr(begin, end - begin));
     begin = end + 1;
     if (content.empty()) continue;
-    Reading reading = networks.size() < NetworkLists::kMostNetworks ? read_network(content, networks)
-                                                                    : refuse_more();
+    Reading reading =
+        networks.size() < NetworkLists::kMostNetworks ? read_network(content, networks) : refuse_more();
     if (!reading.ok()) return refuse(name + ":" + std::to_string(number) + ": " + reading.error);
   }
   return {};
@@ -85,7 +85,8 @@ Reading NetworkListReader::add(std::string_view text) {
 
 Reading NetworkListReader::add_file(std::string_view path) {
   if (path.ends_with('/') || path.find('\0') != std::string_view::npos)
-    return refuse(quoted(path) + " is not the path of a file, expected one such as \"/etc/headgate/clients\"");
+    return refuse(quoted(path) +
+                  " is not the path of a file, expected one such as \"/etc/headgate/clients\"");
   const NetworkLists::File& file = lists_.file(std::string(path));
   if (!file.reading.ok()) return file.reading;
   if (networks_.size() + file.networks.size() > NetworkLists::kMostNetworks) return refuse_more();

@@ -81,7 +81,7 @@ struct ClassConfig {
   std::string name;
   std::string match;    // pcap-filter(7); empty: everything
   Selectors selectors;  // beside the match: a packet must have both
-  KeySpec key;        // all parts off: one bucket for the whole class
+  KeySpec key;          // all parts off: one bucket for the whole class
   Rate rate;
   Burst burst;
   QueueCapacity queue;
