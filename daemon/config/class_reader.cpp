@@ -3,6 +3,7 @@
 #include <string>
 
 #include "config/characters.hpp"
+#include "config/dscp_grammar.hpp"
 #include "config/key_grammar.hpp"
 #include "config/known_keys.hpp"
 #include "config/names.hpp"
@@ -13,6 +14,8 @@ namespace headgate {
 namespace {
 
 constexpr std::string_view kKeyExamples = R"("dst", "5-tuple" or "class")";
+constexpr std::string_view kDscpExamples = R"("ef", "af41" or "46")";
+constexpr std::string_view kNetworkExamples = R"("10.0.0.0/8", or the path of a file of networks)";
 
 void read_name(const TableReader& reader, ClassConfig& config) {
   if (!reader.has("name")) {
@@ -34,6 +37,27 @@ void read_match(const TableReader& reader, ClassConfig& config) {
     return;
   }
   config.match = *match;  // check_matches() compiles those of all classes together
+}
+
+void read_networks(const TableReader& reader, std::string_view key, NetworkLists& lists,
+                   NetworkSelector& selector) {
+  if (!reader.has(key)) return;
+  Findings& findings = reader.findings();
+  const std::size_t errors_before = findings.errors();
+  NetworkListReader list(lists);
+  for (const auto& [text, place] : reader.elements(key, kNetworkExamples)) {
+    findings.add(place, key, list.add(text));
+  }
+  if (findings.errors() == errors_before)
+    findings.add(reader.place(key), key, list.settle(selector.networks));
+}
+
+void read_selectors(const TableReader& reader, NetworkLists& lists, Selectors& selectors) {
+  for (const auto& [text, place] : reader.elements("dscp", kDscpExamples)) {
+    reader.findings().add(place, "dscp", read_dscp(text, selectors.dscp));
+  }
+  read_networks(reader, "src", lists, selectors.source);
+  read_networks(reader, "dst", lists, selectors.destination);
 }
 
 void read_key(const TableReader& reader, ClassConfig& config) {
@@ -81,12 +105,13 @@ void refuse_limits_of_bypass(const TableReader& reader) {
 
 }  // namespace
 
-ClassConfig read_class(const toml::table& table, Findings& findings) {
+ClassConfig read_class(const toml::table& table, NetworkLists& lists, Findings& findings) {
   report_unknown_keys(table, TableKind::shape_class, findings);
   const TableReader reader(table, findings);
   ClassConfig config;
   read_name(reader, config);
   read_match(reader, config);
+  read_selectors(reader, lists, config.selectors);
   config.bypass = reader.flag("bypass").value_or(false);
   config.control = reader.flag("control").value_or(false);
   if (config.bypass) {

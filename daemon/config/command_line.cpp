@@ -10,11 +10,13 @@
 #include "config/characters.hpp"
 #include "config/choices.hpp"
 #include "config/control_limit_grammar.hpp"
+#include "config/dscp_grammar.hpp"
 #include "config/file_text.hpp"
 #include "config/key_grammar.hpp"
 #include "config/link_layer.hpp"
 #include "config/match_check.hpp"
 #include "config/names.hpp"
+#include "config/network_lists.hpp"
 #include "config/quantity.hpp"
 #include "config/reading.hpp"
 #include "config/shape_rules.hpp"
@@ -51,6 +53,9 @@ constexpr std::array kOptions = {
     Option{"mpu", "84", false, true},
     Option{"control-limit", "1000pps", true, true},
     Option{"match", "\"udp port 53\"", false, true},
+    Option{"dscp", "ef", true, true},
+    Option{"src", "10.0.0.0/8", true, true},
+    Option{"dst", "10.0.0.0/8", true, true},
     Option{"key", "dst", true, true},
     Option{"rate", "1000pps", true, true},
     Option{"burst", "10p", true, true},
@@ -291,6 +296,7 @@ class CommandLineReader {
     ClassConfig config;
     config.name = "default";
     if (has("match")) read_match(config);
+    read_selectors(config.selectors);
     KeyReader key;
     for_each("key", [&](const std::string& text) { return key.add(text); });
     config.key = key.key();
@@ -314,6 +320,20 @@ class CommandLineReader {
     if (!match.error.empty()) refuse_line("--match: " + match.error);
     for (const std::string& warning : match_warnings(match, false))
       result_.warnings.push_back("--match: " + warning);
+  }
+
+  void read_selectors(Selectors& selectors) {
+    for_each("dscp", [&](const std::string& text) { return read_dscp(text, selectors.dscp); });
+    NetworkLists lists;
+    read_networks("src", lists, selectors.source);
+    read_networks("dst", lists, selectors.destination);
+  }
+
+  void read_networks(std::string_view name, NetworkLists& lists, NetworkSelector& selector) {
+    if (!has(name)) return;
+    NetworkListReader list(lists);
+    if (for_each(name, [&](const std::string& text) { return list.add(text); }))
+      take(name, list.settle(selector.networks));
   }
 
   // True when all values were read.
@@ -384,6 +404,9 @@ Without a file, one interface with one class:
   --queue CAPACITY   what a bucket holds: 100p, 64kb, 50ms; all that are given
                      hold (100p)
   --match EXPRESSION which packets, as in pcap-filter(7) (all)
+  --dscp DSCP        which packets: ef, af41, 46; several: give it several times
+  --src, --dst NET   which packets, by address: 10.0.0.0/8, or /PATH of a file
+                     of networks; several: give it several times
   --direction WHICH  egress: what leaves the interface (the default); ingress:
                      what arrives, before the host sees it
   --forward-to NAME  inline: what arrives on the interface leaves by this one

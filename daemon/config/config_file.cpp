@@ -10,6 +10,7 @@
 #include "config/known_keys.hpp"
 #include "config/match_check.hpp"
 #include "config/memory_bounds.hpp"
+#include "config/network_lists.hpp"
 #include "config/shape_conflicts.hpp"
 #include "config/shape_reader.hpp"
 #include "config/syntax_error.hpp"
@@ -18,13 +19,14 @@
 namespace headgate {
 namespace {
 
-std::vector<ShapeConfig> read_shapes(const toml::array& tables, Findings& findings) {
+std::vector<ShapeConfig> read_shapes(const toml::array& tables, NetworkLists& lists, Findings& findings) {
   std::vector<PlacedShape> shapes;
   for (const toml::node& node : tables) {
     const toml::table* table = node.as_table();
     if (table == nullptr) continue;
     const TableReader reader(*table, findings);
-    shapes.push_back({read_shape(*table, findings), reader.place("interface"), reader.place("forward_to")});
+    shapes.push_back(
+        {read_shape(*table, lists, findings), reader.place("interface"), reader.place("forward_to")});
   }
   check_shapes_together(shapes, findings);
   std::vector<ShapeConfig> configs;
@@ -40,7 +42,8 @@ Config read_config(const toml::table& root, const Surroundings& surroundings, Fi
   if (const toml::table* daemon = reader.table("daemon", "daemon"))
     config.daemon = read_daemon(*daemon, findings);
   if (const toml::array* shapes = reader.tables("shape", "shape")) {
-    config.shapes = read_shapes(*shapes, findings);
+    NetworkLists lists(surroundings.meanwhile);
+    config.shapes = read_shapes(*shapes, lists, findings);
     CompiledMatches own;
     check_matches(*shapes, surroundings.matches != nullptr ? *surroundings.matches : own,
                   surroundings.meanwhile, findings);

@@ -37,7 +37,7 @@ struct ConfigResult {
 // What reading a file takes from, and does for, the program that reads it.
 struct Surroundings {
   CompiledMatches* matches = nullptr;     // where expressions are compiled; null: for this call only
-  CompiledMatches::Meanwhile meanwhile;   // called while that takes its time
+  CompiledMatches::Meanwhile meanwhile;   // called while that, or reading lists of networks, takes its time
   std::optional<AvailableMemory> memory;  // what the sizes in the file must fit into; none: not looked at
 };
 

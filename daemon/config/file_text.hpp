@@ -1,4 +1,4 @@
-// The text of a configuration, from a file, or where it is read but once also from a pipe.
+// The text of a configuration, from a file, or where it is read but once also from a pipe; and of the files it names.
 #pragma once
 
 #include <cstdint>
@@ -15,5 +15,8 @@ inline constexpr char kStandardInput[] = "-";
 
 // Returns what is wrong; empty: `text` is the file's. At least 1 byte, at most 1 MiB.
 std::string read_file_text(const std::string& path, FileUse use, std::string& text);
+
+// The same of a file with a list, which a reload reads again: at least 1 byte, at most 16 MiB.
+std::string read_list_text(const std::string& path, std::string& text);
 
 }  // namespace headgate

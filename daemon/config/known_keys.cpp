@@ -17,8 +17,8 @@ constexpr auto kDaemonKeys =
 constexpr auto kShapeKeys = std::to_array<std::string_view>(
     {"interface", "direction", "forward_to", "qdisc_bypass", "segmentation", "capture", "precision",
      "workers", "overhead", "mpu", "control_limit", "class"});
-constexpr auto kClassKeys =
-    std::to_array<std::string_view>({"name", "match", "key", "rate", "burst", "queue", "bypass", "control"});
+constexpr auto kClassKeys = std::to_array<std::string_view>(
+    {"name", "match", "dscp", "src", "dst", "key", "rate", "burst", "queue", "bypass", "control"});
 
 struct KnownTable {
   std::string_view place;  // with its preposition

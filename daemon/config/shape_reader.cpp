@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "config/choices.hpp"
@@ -93,33 +94,46 @@ void check_names_differ(const std::vector<ClassConfig>& classes, const std::vect
   }
 }
 
-// A class without `control` leaves control traffic to the classes behind it.
-bool takes_all_of(const ClassConfig& first, const ClassConfig& second) {
-  return (first.match.empty() || first.match == second.match) && (first.control || !second.control);
+// What a class asks of a packet. Classes that name the same networks share one set of them.
+using Demands = std::tuple<std::string_view, std::uint64_t, const NetworkSet*, const NetworkSet*>;
+constexpr unsigned kAllDemands = 0b1111;
+
+// Of a class those in `kept`, a bit for each; the others are left out.
+Demands demands_of(const ClassConfig& config, unsigned kept) {
+  const Selectors& selectors = config.selectors;
+  Demands demands;
+  if (kept & 0b0001) std::get<0>(demands) = config.match;
+  if (kept & 0b0010) std::get<1>(demands) = selectors.dscp;
+  if (kept & 0b0100) std::get<2>(demands) = selectors.source.networks.get();
+  if (kept & 0b1000) std::get<3>(demands) = selectors.destination.networks.get();
+  return demands;
 }
 
 void warn_of_idle_classes(const std::vector<ClassConfig>& classes, const std::vector<TableReader>& readers,
                           Findings& findings) {
-  std::map<std::string_view, const ClassConfig*>
-      by_match;  // of each match the first, or the first with control
-  const auto takes_all = [&](std::string_view match, const ClassConfig& config) {
-    const auto found = by_match.find(match);
-    return found != by_match.end() && takes_all_of(*found->second, config) ? found->second : nullptr;
+  std::map<Demands, const ClassConfig*>
+      by_demands;  // of those that ask the same the first, or the first with control
+  // The class that asks nothing that this one does not ask, too. A class without `control` leaves control traffic to the
+  // classes behind it.
+  const auto class_before = [&](const ClassConfig& config) -> const ClassConfig* {
+    for (unsigned kept = 0; kept <= kAllDemands; ++kept) {
+      const auto found = by_demands.find(demands_of(config, kept));
+      if (found != by_demands.end() && (found->second->control || !config.control)) return found->second;
+    }
+    return nullptr;
   };
   for (std::size_t i = 0; i < classes.size(); ++i) {
-    const ClassConfig* earlier = takes_all("", classes[i]);
-    if (earlier == nullptr) earlier = takes_all(classes[i].match, classes[i]);
-    if (earlier != nullptr) {
+    if (const ClassConfig* earlier = class_before(classes[i])) {
       findings.add_warning(readers[i].place(), "class " + quoted(classes[i].name) +
                                                    " never gets a packet: the class " +
                                                    quoted(earlier->name) + " before it takes them all");
       continue;
     }
-    by_match[classes[i].match] = &classes[i];
+    by_demands[demands_of(classes[i], kAllDemands)] = &classes[i];
   }
 }
 
-void read_classes(const TableReader& reader, ShapeConfig& config) {
+void read_classes(const TableReader& reader, NetworkLists& lists, ShapeConfig& config) {
   Findings& findings = reader.findings();
   const toml::array* tables = reader.tables("class", "shape.class");
   if (!reader.has("class") || (tables != nullptr && tables->empty())) {
@@ -140,7 +154,7 @@ void read_classes(const TableReader& reader, ShapeConfig& config) {
     const toml::table* table = node.as_table();
     if (table == nullptr) continue;
     readers.emplace_back(*table, findings);
-    config.classes.push_back(read_class(*table, findings));
+    config.classes.push_back(read_class(*table, lists, findings));
   }
   check_names_differ(config.classes, readers, findings);
   if (findings.errors() == errors_before) warn_of_idle_classes(config.classes, readers, findings);
@@ -148,7 +162,7 @@ void read_classes(const TableReader& reader, ShapeConfig& config) {
 
 }  // namespace
 
-ShapeConfig read_shape(const toml::table& table, Findings& findings) {
+ShapeConfig read_shape(const toml::table& table, NetworkLists& lists, Findings& findings) {
   report_unknown_keys(table, TableKind::shape, findings);
   const TableReader reader(table, findings);
   ShapeConfig config;
@@ -160,7 +174,7 @@ ShapeConfig read_shape(const toml::table& table, Findings& findings) {
   read_control_limit(reader, config);
   report(settle_shape(config, direction), reader);
   const std::size_t errors_before = findings.errors();
-  read_classes(reader, config);
+  read_classes(reader, lists, config);
   if (findings.errors() == errors_before) report(check_accounting(config), reader);
   return config;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "config/control_limit_grammar.hpp"
+#include "config/dscp_grammar.hpp"
 #include "config/quantity_text.hpp"
 #include "control/class_lookup.hpp"
 #include "control/flow_key_text.hpp"
@@ -51,9 +52,16 @@ Json parts(const std::string& text) {
   return Json::array({text});
 }
 
-// What was configured; a bypass class has no more than its match.
+Json networks_json(const NetworkSelector& selector) {
+  return selector.networks ? Json(selector.networks->texts()) : Json::array();
+}
+
+// What was configured; a bypass class has no more than what it takes.
 void add_config(Json& json, const ClassConfig& config) {
   json["match"] = config.match;
+  json["dscp"] = dscp_texts(config.selectors.dscp);
+  json["src"] = networks_json(config.selectors.source);
+  json["dst"] = networks_json(config.selectors.destination);
   json["bypass"] = config.bypass;
   json["control"] = config.control;
   auto add = [&](const char* name, const std::string& text) {

@@ -40,6 +40,31 @@ std::uint64_t fold_product(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
+Ipv4Number ipv4_number(const Address& address) {
+  Ipv4Number number = 0;
+  for (std::size_t i = 12; i < address.size(); ++i) number = number << 8 | address[i];
+  return number;
+}
+
+Ipv6Number ipv6_number(const Address& address) {
+  Ipv6Number number = 0;
+  for (const std::uint8_t byte : address) number = number << 8 | byte;
+  return number;
+}
+
+bool takes(const NetworkSelector& selector, NetworkProtocol network, const Address& address) {
+  if (!selector.networks) return true;
+  return network == NetworkProtocol::ipv4 ? selector.networks->has_ipv4(ipv4_number(address))
+                                          : selector.networks->has_ipv6(ipv6_number(address));
+}
+
+// Of an IP packet.
+bool takes(const Selectors& selectors, const ParsedHeaders& headers) {
+  if (selectors.dscp != 0 && (selectors.dscp >> headers.dscp & 1) == 0) return false;
+  return takes(selectors.source, headers.network, headers.source) &&
+         takes(selectors.destination, headers.network, headers.destination);
+}
+
 constexpr std::uint64_t kOddA = 0x9e3779b97f4a7c15;  // the golden ratio's fraction
 constexpr std::uint64_t kOddB = 0xb7e151628aed2a6b;  // e's
 
@@ -138,6 +163,7 @@ bool Classifier::take(ArrivingPacket& packet, const ParsedHeaders& headers,
                       std::span<const std::byte> untagged, bool only_with_control) const {
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     if (only_with_control && !classes_[i].control) continue;
+    if (!takes(classes_[i].selectors, headers)) continue;
     if (matchers_[i] && !matchers_[i]->matches(untagged)) continue;
     packet.class_index = static_cast<ClassIndex>(i);
     if (classes_[i].bypass) return true;

@@ -35,8 +35,9 @@ class Classifier {
   // Shared with other classifiers that have classes of the same expression.
   using Matchers = std::vector<std::shared_ptr<const PacketMatcher>>;
 
-  // matchers[i] belongs to classes[i]; null matches everything. Every Classifier of a shape, also after a
-  // reload, must be given the same hash_seed: the shaper finds its flows by the hash.
+  // matchers[i] belongs to classes[i]; null matches everything. A packet must suit the selectors of its class, too.
+  // Every Classifier of a shape, also after a reload, must be given the same hash_seed: the shaper finds its flows by
+  // the hash.
   Classifier(std::vector<ClassConfig> classes, Matchers matchers, std::uint64_t hash_seed,
              const Rate& control_limit = kDefaultControlLimit);
   Classifier(std::vector<ClassConfig> classes, std::vector<std::unique_ptr<PacketMatcher>> matchers,

@@ -108,6 +108,7 @@ void parse_ipv4(Reader reader, ParsedHeaders& headers) {
   const std::size_t header_length = 4u * (reader.at8(0) & 0x0f);
   if (header_length < 20) return;
   headers.network = NetworkProtocol::ipv4;
+  headers.dscp = reader.at8(1) >> 2;
   headers.protocol = reader.at8(9);
   headers.fragment = (reader.at16(6) & 0x3fff) != 0;  // "more fragments" or an offset
   for (auto* address : {&headers.source, &headers.destination}) (*address)[10] = (*address)[11] = 0xff;
@@ -143,6 +144,7 @@ std::size_t extension_length(std::uint8_t type, const Reader& reader) {
 void parse_ipv6(Reader reader, ParsedHeaders& headers) {
   if (!reader.has(40) || reader.at8(0) >> 4 != 6) return;
   headers.network = NetworkProtocol::ipv6;
+  headers.dscp = static_cast<std::uint8_t>(reader.at16(0) >> 6 & 0x3f);
   headers.protocol = reader.at8(6);
   reader.copy(8, headers.source);
   reader.copy(24, headers.destination);

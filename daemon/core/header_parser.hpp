@@ -1,4 +1,4 @@
-// What headgate reads of a frame: the fields that keys and the rule for control traffic need.
+// What headgate reads of a frame: the fields that keys, selectors and the rule for control traffic need.
 // Pure, never reads beyond the frame, accepts anything: what is broken or unknown is left at its default.
 //
 // Limits: tags of 802.1Q and 802.1ad, at most kMaxTags of them, the one that the kernel took out of the frame included
@@ -25,6 +25,7 @@ struct ParsedHeaders {
   // Neighbour discovery, RS/RA, redirect (ICMPv6 133-137), MLD (130-132 and 143), IGMP, VRRP, DHCP (to UDP port 67 or 68
   // in IPv4), DHCPv6 (to UDP port 546 or 547 in IPv6); no fragment.
   bool control = false;
+  std::uint8_t dscp = 0;      // of the outermost IP header: 0 to 63
   std::uint8_t protocol = 0;  // after IPv6 extension headers; of a fragment, what its fragment header names
   std::uint16_t source_port = 0;  // host byte order
   std::uint16_t destination_port = 0;

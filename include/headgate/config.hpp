@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "headgate/clock.hpp"
 #include "headgate/flow_key.hpp"
+#include "headgate/network_set.hpp"
 #include "headgate/units.hpp"
 
 namespace headgate {
@@ -59,10 +61,28 @@ struct LinkLayer {
   bool operator==(const LinkLayer&) const = default;
 };
 
+// Shared by all that have a copy of the configuration; equal where the networks are.
+struct NetworkSelector {
+  std::shared_ptr<const NetworkSet> networks;  // null: any address
+  bool operator==(const NetworkSelector& other) const {
+    if (networks == other.networks) return true;
+    return networks && other.networks && *networks == *other.networks;
+  }
+};
+
+// What the outermost IP header must have: all that is set holds.
+struct Selectors {
+  std::uint64_t dscp = 0;  // the code points, bit n for n; 0: any
+  NetworkSelector source;
+  NetworkSelector destination;
+  bool operator==(const Selectors&) const = default;
+};
+
 struct ClassConfig {
   std::string name;
-  std::string match;  // pcap-filter(7); empty: everything
-  KeySpec key;        // all parts off: one bucket for the whole class
+  std::string match;    // pcap-filter(7); empty: everything
+  Selectors selectors;  // beside the match: a packet must have both
+  KeySpec key;          // all parts off: one bucket for the whole class
   Rate rate;
   Burst burst;
   QueueCapacity queue;

@@ -74,6 +74,7 @@ TEST(CommandLine, DescribesAShapeInFull) {
        "--capture",       "ring",      "--precision", "high",        "--overhead",      "-14",
        "--workers",       "3",         "--mpu",       "64",          "--control-limit", "500pps",
        "--control-limit", "2mbit",     "--match",     "udp port 53", "--key",           "vlan",
+       "--dscp",          "ef",        "--dscp",      "CS0",         "--dst",           "10.0.0.0/8",
        "--key",           "dst/24,64", "--rate",      "1000pps",     "--rate",          "20mbit",
        "--burst",         "10p",       "--burst",     "15kb",        "--queue",         "50ms",
        "--queue",         "64kb",      "--divert",    "tcx",         "--control",       "/run/test.sock",
@@ -83,6 +84,9 @@ TEST(CommandLine, DescribesAShapeInFull) {
   ClassConfig expected;
   expected.name = "default";
   expected.match = "udp port 53";
+  expected.selectors.dscp = std::uint64_t{1} << 46 | 1;
+  expected.selectors.destination.networks = std::make_shared<const NetworkSet>(
+      Networks{.ipv4 = {{0x0a000000, 0x0affffff}}, .ipv6 = {}}, std::vector<std::string>{"10.0.0.0/8"});
   expected.key = {
       .destination_address = true, .vlan = true, .destination_prefix_v4 = 24, .destination_prefix_v6 = 64};
   expected.rate = {PacketRate{1000}, BitRate{20'000'000}};
@@ -138,10 +142,11 @@ TEST(CommandLine, WarnsOfBytesPerSecond) {
 TEST(CommandLineHelp, NamesEveryOptionAndFitsATerminal) {
   const std::string help = command_line_help();
   for (const auto* option :
-       {"--config",    "--check",     "--cleanup",   "--control",      "--divert",       "--version",
-        "--help",      "--interface", "--direction", "--forward-to",   "--segmentation", "--capture",
-        "--precision", "--workers",   "--overhead",  "--mpu",          "--match",        "--key",
-        "--rate",      "--burst",     "--queue",     "--control-limit"}) {
+       {"--config",       "--check",         "--cleanup",   "--control",   "--divert",
+        "--version",      "--help",          "--interface", "--direction", "--forward-to",
+        "--segmentation", "--capture",       "--precision", "--workers",   "--overhead",
+        "--mpu",          "--match",         "--key",       "--rate",      "--burst",
+        "--queue",        "--control-limit", "--dscp",      "--src",       "--dst"}) {
     EXPECT_THAT(help, testing::HasSubstr(option));
   }
   for (std::size_t begin = 0; begin < help.size();) {

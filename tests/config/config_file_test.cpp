@@ -11,6 +11,8 @@
 #include <sstream>
 #include <thread>
 
+#include "config/network_grammar.hpp"
+
 namespace headgate {
 namespace {
 
@@ -45,6 +47,12 @@ class TemporaryFile {
  private:
   std::string directory_;
 };
+
+NetworkSelector networks(const std::vector<std::string>& texts) {
+  Networks networks;
+  for (const std::string& text : texts) EXPECT_TRUE(read_network(text, networks).ok()) << text;
+  return {std::make_shared<const NetworkSet>(std::move(networks), texts)};
+}
 
 TEST(ConfigFile, WithoutShapesIsValid) {
   EXPECT_EQ(accepted(""), Config{});
@@ -102,6 +110,9 @@ control_limit = ["500pps", "2mbit"]
   [[shape.class]]
   name = "clients"
   match = "net 10.0.0.0/8"
+  dscp = ["ef", "cs5", "10"]
+  src = ["10.0.0.0/8", "2001:db8::/32"]
+  dst = "192.168.0.1"
   key = ["vlan", "dst/24,64"]
   rate = ["1000pps", "20mbit"]
   burst = ["10p", "15kb"]
@@ -138,6 +149,9 @@ class = [{ name = "all", rate = "1pps", bypass = false }]
   ClassConfig clients;
   clients.name = "clients";
   clients.match = "net 10.0.0.0/8";
+  clients.selectors.dscp = std::uint64_t{1} << 46 | std::uint64_t{1} << 40 | std::uint64_t{1} << 10;
+  clients.selectors.source = networks({"10.0.0.0/8", "2001:db8::/32"});
+  clients.selectors.destination = networks({"192.168.0.1"});
   clients.key = {
       .destination_address = true, .vlan = true, .destination_prefix_v4 = 24, .destination_prefix_v6 = 64};
   clients.rate = {PacketRate{1000}, BitRate{20'000'000}};
@@ -326,12 +340,50 @@ TEST(ConfigFile, WarnsOfAClassThatNeverGetsAPacket) {
   EXPECT_THAT(warnings_of_order("", ""), warning);
   EXPECT_THAT(warnings_of_order("match = \"udp\"", "match = \"udp\""), warning);
   EXPECT_THAT(warnings_of_order("control = true", "control = true"), warning);
+  EXPECT_THAT(warnings_of_order("", "dscp = \"ef\""), warning);
+  EXPECT_THAT(warnings_of_order("dscp = \"46\"", "dscp = [\"ef\"]\nmatch = \"udp\""), warning);
+  EXPECT_THAT(warnings_of_order("src = \"10.0.0.0/8\"", "src = [\"10.0.0.0/8\"]\ndst = \"10.0.0.1\""),
+              warning);
 }
 
 TEST(ConfigFile, DoesNotWarnOfAClassThatGetsPackets) {
   EXPECT_THAT(warnings_of_order("match = \"udp\"", ""), testing::IsEmpty());
   EXPECT_THAT(warnings_of_order("match = \"udp\"", "match = \"tcp\""), testing::IsEmpty());
   EXPECT_THAT(warnings_of_order("", "control = true"), testing::IsEmpty()) << "control traffic is left to it";
+  for (const auto* selectors : {"dscp = \"ef\"", "src = \"10.0.0.0/8\"", "dst = \"::/0\""}) {
+    EXPECT_THAT(warnings_of_order(selectors, ""), testing::IsEmpty()) << selectors;
+    EXPECT_THAT(warnings_of_order(selectors, "match = \"udp\""), testing::IsEmpty()) << selectors;
+  }
+  EXPECT_THAT(warnings_of_order("dscp = \"ef\"", "dscp = \"cs5\""), testing::IsEmpty());
+  EXPECT_THAT(warnings_of_order("src = \"10.0.0.0/8\"", "dst = \"10.0.0.0/8\""), testing::IsEmpty());
+  EXPECT_THAT(warnings_of_order("match = \"udp\"\ndscp = \"ef\"", "match = \"udp\""), testing::IsEmpty());
+}
+
+std::string shape_with_list(const std::string& path) {
+  return "[[shape]]\ninterface = \"eth0\"\n[[shape.class]]\nname = \"a\"\nbypass = true\nsrc = \"" + path +
+         "\"\n";
+}
+
+TEST(ConfigFile, TakesNetworksFromAFileAndIsEqualWhereTheyAre) {
+  const TemporaryFile list("10.0.0.0/8\n");
+  const Config first = accepted(shape_with_list(list.path()));
+  EXPECT_TRUE(first.shapes.at(0).classes.at(0).selectors.source.networks->has_ipv4(0x0a000001));
+  std::ofstream(list.path()) << "# the same\n10.128.0.0/9\n10.0.0.0/9\n";
+  EXPECT_EQ(accepted(shape_with_list(list.path())), first);
+  std::ofstream(list.path()) << "10.0.0.0/9\n";
+  EXPECT_NE(accepted(shape_with_list(list.path())), first);
+}
+
+TEST(ConfigFile, ReportsWhatIsWrongWithAFileOfNetworks) {
+  const TemporaryFile list("10.0.0.0/8\n10.0.0.1/24\n");
+  const ConfigResult result = parse_config(shape_with_list(list.path()), "test.toml");
+  ASSERT_EQ(result.errors.size(), 1U);
+  EXPECT_EQ(result.errors[0].to_string(),
+            "test.toml:6:7: src: " + list.path() +
+                ":2: \"10.0.0.1/24\" has bits set beyond its prefix: did you mean \"10.0.0.0/24\"?");
+  const TemporaryFile comments("# nobody\n");
+  EXPECT_THAT(warnings_of(shape_with_list(comments.path())),
+              testing::ElementsAre("test.toml:6:7: src: has no network, so the class gets no packet"));
 }
 
 TEST(ConfigFile, IsLoadedFromDisk) {

@@ -38,11 +38,15 @@ control_limit = ["1000pps", "1mbit"]
   [[shape.class]]
   name   = "dns"
   match  = "udp port 53 or host 10.0.0.1"
+  dscp   = "ef"
   bypass = true
 
   [[shape.class]]
   name  = "clients"
   match = "net 10.0.0.0/8 and tcp[tcpflags] & tcp-syn != 0"
+  dscp  = ["cs5", "af41", "46"]
+  src   = ["10.0.0.0/8", "2001:db8::/32"]
+  dst   = "10.0.0.1"
   key   = ["vlan", "dst/24,64"]
   rate  = ["1000pps", "1.5mbit"]
   burst = ["10p", "15kb"]

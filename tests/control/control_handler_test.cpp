@@ -65,7 +65,7 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
       "schedule_shifts": {"times": 0, "seconds": 0.0},
       "lost": {"ring": {"packets": 3, "bytes": null}, "device": {"packets": 0, "bytes": null}},
       "classes": [{
-        "name": "dns", "match": "udp port 53", "bypass": true, "control": false,
+        "name": "dns", "match": "udp port 53", "dscp": [], "src": [], "dst": [], "bypass": true, "control": false,
         "key": [], "rate": [], "burst": [], "queue": [], "flows": 0,
         "received": {"packets": 50, "bytes": 5000}, "sent": {"packets": 50, "bytes": 5000},
         "dropped": {"packets": 0, "bytes": 0, "reasons": {
@@ -76,7 +76,7 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
         "queued": {"packets": 0, "bytes": 0},
         "delay_us": {"p50": 0.0, "p99": 0.0, "max": 0.0}
       }, {
-        "name": "clients", "match": "net 10.0.0.0/8", "bypass": false, "control": false,
+        "name": "clients", "match": "net 10.0.0.0/8", "dscp": [], "src": [], "dst": [], "bypass": false, "control": false,
         "key": ["dst"], "rate": ["1000pps"], "burst": ["1p"], "queue": ["100p"], "flows": 20,
         "received": {"packets": 60000, "bytes": 3600000}, "sent": {"packets": 20000, "bytes": 1200000},
         "dropped": {"packets": 39900, "bytes": 2394000, "reasons": {
@@ -103,6 +103,9 @@ TEST(ControlHandler, ShowsWhyAShapeIsOpen) {
   EXPECT_EQ(shape["divert"], "clsact");
   EXPECT_EQ(shape["classes"][1]["rate"].dump(), R"(["5000pps","20mbit"])");
   EXPECT_EQ(shape["classes"][1]["key"].dump(), R"(["5-tuple"])");
+  EXPECT_EQ(shape["classes"][1]["dscp"].dump(), R"(["3","af41"])");
+  EXPECT_EQ(shape["classes"][1]["src"].dump(), R"(["10.0.0.0/8","/etc/headgate/clients"])");
+  EXPECT_EQ(shape["classes"][1]["dst"].dump(), "[]");
 }
 
 TEST(ControlHandler, ShowsTheControlLimitAsTheFileHasIt) {

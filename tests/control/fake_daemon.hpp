@@ -90,6 +90,10 @@ inline FakeDaemon::FakeDaemon() {
 
   ClassConfig video;
   video.name = "video";
+  video.selectors.dscp = std::uint64_t{1} << 34 | std::uint64_t{1} << 3;
+  video.selectors.source.networks =
+      std::make_shared<const NetworkSet>(Networks{.ipv4 = {{0x0a000000, 0x0affffff}}, .ipv6 = {}},
+                                         std::vector<std::string>{"10.0.0.0/8", "/etc/headgate/clients"});
   video.key.source_address = video.key.destination_address = video.key.ports = true;
   video.rate = {PacketRate{5000}, BitRate{20'000'000}};
   video.queue.packets = 50;

@@ -245,6 +245,91 @@ TEST(Classifier, CopesWithATaggedFrameLongerThanAnyItCanCopy) {
   EXPECT_EQ(classified(classifier, builder.build()).class_index, 0);
 }
 
+Networks networks_v4(Ipv4Number first, Ipv4Number last) {
+  return {.ipv4 = {{first, last}}, .ipv6 = {}};
+}
+
+NetworkSelector selector(Networks networks) {
+  return {std::make_shared<const NetworkSet>(std::move(networks), std::vector<std::string>{})};
+}
+
+constexpr Ipv4Number k10Slash8 = 0x0a000000;
+
+ClassIndex class_of(const ClassConfig& config, PacketBuilder builder) {
+  const Classifier classifier({config, named("rest")}, matchers(nullptr), 1);
+  return classified(classifier, builder.build()).class_index;
+}
+
+TEST(Classifier, SelectsByDscp) {
+  ClassConfig voice = named("voice");
+  voice.selectors.dscp = std::uint64_t{1} << 46 | std::uint64_t{1} << 63;
+  EXPECT_EQ(class_of(voice, PacketBuilder(kV4).dscp(46)), 0);
+  EXPECT_EQ(class_of(voice, PacketBuilder(kV6).dscp(63)), 0);
+  EXPECT_EQ(class_of(voice, PacketBuilder(kV6).vlan(7).dscp(46)), 0);
+  EXPECT_EQ(class_of(voice, PacketBuilder(kV4)), 1);
+  EXPECT_EQ(class_of(voice, PacketBuilder(kV4).dscp(45)), 1);
+}
+
+TEST(Classifier, SelectsByTheNetworksOfEachSide) {
+  ClassConfig source = named("source");
+  source.selectors.source = selector(networks_v4(k10Slash8, k10Slash8 | 0xffffff));
+  EXPECT_EQ(class_of(source, PacketBuilder().ipv4("10.255.255.255", "11.0.0.1")), 0);
+  EXPECT_EQ(class_of(source, PacketBuilder().vlan(5).ipv4("10.0.0.0", "11.0.0.1")), 0);
+  EXPECT_EQ(class_of(source, PacketBuilder().ipv4("11.0.0.1", "10.0.0.1")), 1);
+  ClassConfig destination = named("destination");
+  destination.selectors.destination = source.selectors.source;
+  EXPECT_EQ(class_of(destination, PacketBuilder().ipv4("11.0.0.1", "10.0.0.1")), 0);
+  EXPECT_EQ(class_of(destination, PacketBuilder().ipv4("10.0.0.1", "11.0.0.1")), 1);
+}
+
+TEST(Classifier, KeepsTheFamiliesOfNetworksApart) {
+  ClassConfig all_v6 = named("all v6");
+  all_v6.selectors.source = selector({.ipv4 = {}, .ipv6 = {{0, ~Ipv6Number{0}}}});
+  EXPECT_EQ(class_of(all_v6, kV6), 0);
+  EXPECT_EQ(class_of(all_v6, kV4), 1);
+  ClassConfig all_v4 = named("all v4");
+  all_v4.selectors.source = selector(networks_v4(0, ~Ipv4Number{0}));
+  EXPECT_EQ(class_of(all_v4, kV4), 0);
+  EXPECT_EQ(class_of(all_v4, kV6), 1);
+  EXPECT_EQ(class_of(all_v4, PacketBuilder().ipv6("::ffff:10.0.0.1", "::1")), 1);
+}
+
+TEST(Classifier, WantsAllSelectorsAndTheMatch) {
+  ClassConfig all = named("all");
+  all.selectors.dscp = std::uint64_t{1} << 46;
+  all.selectors.source = selector(networks_v4(k10Slash8, k10Slash8 | 0xffffff));
+  all.selectors.destination = selector(networks_v4(0xc0a8cd4d, 0xc0a8cd4d));  // 192.168.205.77
+  const Classifier classifier({all, named("rest")}, matchers(longer_than(100)), 1);
+  const PacketBuilder right = PacketBuilder(kV4).dscp(46).frame_size(200);
+  const auto index = [&](PacketBuilder builder) {
+    return classified(classifier, builder.build()).class_index;
+  };
+  EXPECT_EQ(index(right), 0);
+  EXPECT_EQ(index(PacketBuilder(right).dscp(0)), 1);
+  EXPECT_EQ(index(PacketBuilder(right).frame_size(100)), 1);
+  EXPECT_EQ(index(PacketBuilder(right).ipv4("11.1.2.3", "192.168.205.77")), 1);
+  EXPECT_EQ(index(PacketBuilder(right).ipv4("10.1.2.3", "192.168.205.78")), 1);
+}
+
+TEST(Classifier, SelectsNothingThatIsNotIpAndNothingByAnEmptySet) {
+  ClassConfig best_effort = named("best effort");
+  best_effort.selectors.dscp = 1;
+  EXPECT_EQ(class_of(best_effort, PacketBuilder().arp("10.0.0.1", "10.0.0.2")), kUnmatched);
+  ClassConfig empty = named("empty");
+  empty.selectors.source = selector({});
+  EXPECT_EQ(class_of(empty, kV4), 1);
+  EXPECT_EQ(class_of(empty, kV6), 1);
+}
+
+TEST(Classifier, GivesControlTrafficToAClassOnlyWhereItsSelectorsTakeIt) {
+  ClassConfig control = with_control("control");
+  control.selectors.dscp = std::uint64_t{1} << 48;
+  const Classifier classifier({control, named("rest")}, matchers(nullptr), 1);
+  const PacketBuilder solicitation = PacketBuilder().ipv6("fe80::1", "fe80::2").icmpv6(135).payload(16);
+  EXPECT_EQ(classified(classifier, PacketBuilder(solicitation).dscp(48).build()).class_index, 0);
+  EXPECT_EQ(classified(classifier, solicitation.build()).class_index, kUnmatched);
+}
+
 TEST(Classifier, KeysAndHashesShapedPacketsByTheirClass) {
   const KeySpec key{.destination_address = true, .vlan = true};
   const Classifier classifier({named("long", key), named("rest", five_tuple())}, matchers(longer_than(100)),

@@ -53,6 +53,17 @@ TEST(HeaderParser, ReadsIpv6) {
   EXPECT_EQ(headers.destination_port, 80);
 }
 
+TEST(HeaderParser, ReadsTheDscpOfBothFamiliesAlsoBehindTags) {
+  for (std::uint8_t dscp = 0; dscp < 64; ++dscp) {
+    EXPECT_EQ(parse_headers(from_v4().dscp(dscp).udp(1, 2).build()).dscp, dscp);
+    EXPECT_EQ(parse_headers(from_v6().dscp(dscp).udp(1, 2).build()).dscp, dscp);
+    EXPECT_EQ(parse_headers(from_v6().vlan(7).vlan(8).dscp(dscp).udp(1, 2).build()).dscp, dscp);
+  }
+  Frame congested = from_v4().dscp(46).udp(1, 2).build();
+  congested[15] |= std::byte{3};
+  EXPECT_EQ(parse_headers(congested).dscp, 46) << "the two bits of ECN are no part of it";
+}
+
 TEST(HeaderParser, SkipsIpv4Options) {
   const ParsedHeaders headers = parse_headers(from_v4().ipv4_options(10).tcp(5000, 80).build());
   EXPECT_EQ(headers.source_port, 5000);

@@ -37,18 +37,18 @@ def checksum(data):
 
 
 def ipv4(payload, protocol, addresses=IPV4_ADDRESSES, *, options=b"", identification=0, fragment=0, version=4,
-         header_words=None, length=None, header_checksum=None):
+         header_words=None, length=None, header_checksum=None, dscp=0):
     """`fragment`: the 16 bits of flags and offset. What is given wins over what would be right."""
     words = 5 + len(options) // 4
-    header = struct.pack("!BBHHHBBH4s4s", version << 4 | (words if header_words is None else header_words), 0,
+    header = struct.pack("!BBHHHBBH4s4s", version << 4 | (words if header_words is None else header_words), dscp << 2,
                          words * 4 + len(payload) if length is None else length, identification, fragment, 64,
                          protocol, 0, *map(socket.inet_aton, addresses)) + options
     right = checksum(header)
     return header[:10] + struct.pack("!H", right if header_checksum is None else header_checksum) + header[12:] + payload
 
 
-def ipv6(payload, next_header, addresses=IPV6_ADDRESSES, *, version=6, length=None):
-    return struct.pack("!IHBB16s16s", version << 28, len(payload) if length is None else length, next_header, 64,
+def ipv6(payload, next_header, addresses=IPV6_ADDRESSES, *, version=6, length=None, dscp=0):
+    return struct.pack("!IHBB16s16s", version << 28 | dscp << 22, len(payload) if length is None else length, next_header, 64,
                        *(socket.inet_pton(socket.AF_INET6, address) for address in addresses)) + payload
 
 
@@ -69,11 +69,11 @@ def udp(payload, ports=(4000, 5000), addresses=IPV4_ADDRESSES):
     return header[:6] + struct.pack("!H", checksum(pseudo + header + payload) or 0xFFFF) + payload
 
 
-def udp_frame(payload, ports=(4000, 5000), addresses=IPV4_ADDRESSES, **link):
+def udp_frame(payload, ports=(4000, 5000), addresses=IPV4_ADDRESSES, dscp=0, **link):
     datagram = udp(payload, ports, addresses)
     if ":" in addresses[0]:
-        return ethernet(ipv6(datagram, UDP, addresses), IPV6, **link)
-    return ethernet(ipv4(datagram, UDP, addresses), IPV4, **link)
+        return ethernet(ipv6(datagram, UDP, addresses, dscp=dscp), IPV6, **link)
+    return ethernet(ipv4(datagram, UDP, addresses, dscp=dscp), IPV4, **link)
 
 
 def numbered(number, size=32):

@@ -17,9 +17,11 @@ import processes
 class Sender:
     """UDP packets at a fixed rate, round the flows in turn (see traffic_send)."""
 
-    def __init__(self, namespace, programs, to, *, rate, count=None, seconds=None, port=5000, flows=1, size=100):
+    def __init__(self, namespace, programs, to, *, rate, count=None, seconds=None, port=5000, flows=1, size=100,
+                 dscp=0):
         addresses = [to] if isinstance(to, str) else to
-        command = [programs / "traffic_send", "--rate", rate, "--port", port, "--flows", flows, "--size", size]
+        command = [programs / "traffic_send", "--rate", rate, "--port", port, "--flows", flows, "--size", size,
+                   "--dscp", dscp]
         for address in addresses:
             command += ["--to", address]
         command += ["--count", count] if count is not None else ["--duration", f"{seconds}s"]

@@ -59,6 +59,12 @@ class PacketBuilder {
     return *this;
   }
 
+  // DSCP of the IP header, 0 to 63.
+  PacketBuilder& dscp(std::uint8_t code_point) {
+    dscp_ = code_point;
+    return *this;
+  }
+
   PacketBuilder& hop_by_hop_options() { return extension(0); }
   PacketBuilder& routing_header() { return extension(43); }
   PacketBuilder& destination_options() { return extension(60); }
@@ -230,7 +236,7 @@ class PacketBuilder {
 
   Bytes ipv4_packet(const Bytes& content) const {
     const std::size_t header = 20 + 4 * ipv4_option_words_;
-    Bytes bytes{static_cast<std::uint8_t>(0x40 | header / 4), 0};
+    Bytes bytes{static_cast<std::uint8_t>(0x40 | header / 4), static_cast<std::uint8_t>(dscp_ << 2)};
     put16(bytes, static_cast<std::uint32_t>(header + content.size()));
     put16(bytes, fragment_ ? fragment_->identification & 0xffff : 0);
     put16(bytes, fragment_ ? (fragment_->more ? 0x2000u : 0u) | fragment_->offset / 8u : 0x4000u);
@@ -261,7 +267,7 @@ class PacketBuilder {
     }
     append(chain, content);
     Bytes bytes;
-    put32(bytes, 6u << 28);
+    put32(bytes, 6u << 28 | static_cast<std::uint32_t>(dscp_) << 22);
     put16(bytes, static_cast<std::uint32_t>(chain.size()));
     bytes.push_back(extensions_.empty() ? protocol_ : extensions_.front());
     bytes.push_back(64);
@@ -320,6 +326,7 @@ class PacketBuilder {
   std::uint16_t arp_operation_ = 1;
   Bytes source_;
   Bytes destination_;
+  std::uint8_t dscp_ = 0;
   unsigned ipv4_option_words_ = 0;
   std::vector<std::uint8_t> extensions_;
   std::optional<Fragment> fragment_;

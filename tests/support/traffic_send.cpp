@@ -42,6 +42,7 @@ constexpr char kUsage[] =
     "         [--port P]      first destination port, default 5000\n"
     "         [--flows K]     destination ports P ... P+K-1 for each address, default 1\n"
     "         [--size BYTES]  of the Ethernet frame without FCS, default 100\n"
+    "         [--dscp N]      in the IP header of each packet, default 0\n"
     "         [--spin TIME]   spin for the last TIME before each packet is due instead of sleeping\n"
     "PPS is the sum over all flows; 0 sends as fast as it goes.\n";
 
@@ -55,6 +56,7 @@ struct Options {
   std::uint64_t count = std::numeric_limits<std::uint64_t>::max();
   nanoseconds duration = nanoseconds::max();
   std::size_t frame_bytes = 100;
+  int dscp = 0;
   nanoseconds spin{0};
 };
 
@@ -69,16 +71,13 @@ struct Flow {
 };
 
 Options parse_options(int argc, char** argv) {
-  enum { to = 1, port, flows, rate, count, duration, size, spin };
-  const option known[] = {{"to", required_argument, nullptr, to},
-                          {"port", required_argument, nullptr, port},
-                          {"flows", required_argument, nullptr, flows},
-                          {"rate", required_argument, nullptr, rate},
-                          {"count", required_argument, nullptr, count},
-                          {"duration", required_argument, nullptr, duration},
-                          {"size", required_argument, nullptr, size},
-                          {"spin", required_argument, nullptr, spin},
-                          {}};
+  enum { to = 1, port, flows, rate, count, duration, size, dscp, spin };
+  const option known[] = {
+      {"to", required_argument, nullptr, to},       {"port", required_argument, nullptr, port},
+      {"flows", required_argument, nullptr, flows}, {"rate", required_argument, nullptr, rate},
+      {"count", required_argument, nullptr, count}, {"duration", required_argument, nullptr, duration},
+      {"size", required_argument, nullptr, size},   {"dscp", required_argument, nullptr, dscp},
+      {"spin", required_argument, nullptr, spin},   {}};
   Options options;
   for (int chosen; (chosen = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
     switch (chosen) {
@@ -102,6 +101,9 @@ Options parse_options(int argc, char** argv) {
         break;
       case size:
         options.frame_bytes = std::stoul(optarg);
+        break;
+      case dscp:
+        options.dscp = std::stoi(optarg);
         break;
       case spin:
         options.spin = parse_duration_argument(optarg);
@@ -148,11 +150,17 @@ std::size_t payload_bytes(const Options& options, int family) {
   return options.frame_bytes - headers;
 }
 
-int open_socket(int family) {
+int open_socket(int family, int dscp) {
   const int descriptor = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "socket");
   const int buffer = 8 * 1024 * 1024;
   setsockopt(descriptor, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof buffer);
+  const int type_of_service = dscp << 2;
+  const int result =
+      family == AF_INET
+          ? setsockopt(descriptor, IPPROTO_IP, IP_TOS, &type_of_service, sizeof type_of_service)
+          : setsockopt(descriptor, IPPROTO_IPV6, IPV6_TCLASS, &type_of_service, sizeof type_of_service);
+  if (result != 0) throw std::system_error(errno, std::generic_category(), "--dscp");
   return descriptor;
 }
 
@@ -173,7 +181,7 @@ class Sender {
  public:
   Sender(const Options& options, std::vector<Flow>& flows)
       : flows_(flows),
-        socket_(open_socket(flows.front().destination.ss_family)),
+        socket_(open_socket(flows.front().destination.ss_family, options.dscp)),
         payload_(payload_bytes(options, flows.front().destination.ss_family)),
         buffers_(kBatch * payload_),
         vectors_(kBatch),
