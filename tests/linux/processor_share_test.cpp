@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 class ProcessorShareTest : public testing::Test {
  protected:
-  ProcessorShareTest() : root_(testing::TempDir() + "/processor_share") {
+  ProcessorShareTest() : root_(testing::TempDir() + "/processor_share-" + std::to_string(getpid())) {
     std::filesystem::remove_all(root_);
   }
   ~ProcessorShareTest() override { std::filesystem::remove_all(root_); }
