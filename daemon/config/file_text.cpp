@@ -74,6 +74,10 @@ std::string refuse_kind(mode_t mode, FileUse use, const Bounds& bounds) {
   return std::string(bounds.no_file);
 }
 
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
 std::string read_within(const Bounds& bounds, const std::string& path, FileUse use, std::string& text) {
   const Descriptor file(open_source(path, use));
   if (file.number() < 0) return "cannot open the file: " + system_message(errno);
@@ -85,7 +89,7 @@ std::string read_within(const Bounds& bounds, const std::string& path, FileUse u
     const ssize_t length = read(file.number(), piece.data(), piece.size());
     if (length < 0 && errno == EINTR) continue;
     if (length < 0) return "cannot read the file: " + system_message(errno);
-    if (length == 0) return std::string(text.empty() ? bounds.empty : "");
+    if (length == 0) return std::string(is_blank(text) ? bounds.empty : "");
     text.append(piece.data(), static_cast<std::size_t>(length));
   }
   return std::string(bounds.too_long);

@@ -13,7 +13,7 @@ enum class FileUse : std::uint8_t {
 
 inline constexpr char kStandardInput[] = "-";
 
-// Returns what is wrong; empty: `text` is the file's. At least 1 byte, at most 1 MiB.
+// Returns what is wrong; empty: `text` is the file's. Not blank, at most 1 MiB.
 std::string read_file_text(const std::string& path, FileUse use, std::string& text);
 
 // The same of a file with a list, which a reload reads again: at least 1 byte, at most 16 MiB.

@@ -147,7 +147,7 @@ bool Port::arrive_in_pieces(const ArrivingPacket& packet, Instant now) {
   if (!super_packet) return false;
   const std::size_t segments = super_packet->segments();
   const std::size_t at_once =
-      segments_at_once(classifier_->classes()[packet.class_index].rate, super_packet->charge(0, 1));
+      segments_at_once(classifier_->classes()[packet.class_index], super_packet->charge(0, 1));
   if (at_once >= segments) return false;
   cuts_ = true;
   for (std::size_t first = 0; first < segments; first += at_once) {

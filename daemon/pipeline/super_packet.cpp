@@ -1,8 +1,11 @@
 #include "pipeline/super_packet.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <limits>
+
+#include "core/leaky_bucket.hpp"
 
 namespace headgate {
 
@@ -130,6 +133,8 @@ std::span<const std::byte> SuperPacket::write_piece(std::size_t first, std::size
                                                     std::span<std::byte> out) const {
   const std::size_t payload = payload_bytes(first, count);
   VirtioHeader virtio = virtio_;
+  // As it was captured it tells how much of the packet its sender's memory had in one piece, perhaps more than this one has.
+  virtio.header_length = static_cast<std::uint16_t>(payload_ + stripped_bytes_);
   if (count == 1) virtio.gso_type = VirtioHeader::kNoGso;
   if (count == 1) virtio.gso_size = 0;
   if (first > 0) virtio.gso_type &= static_cast<std::uint8_t>(~kGsoEcn);
@@ -166,16 +171,23 @@ void SuperPacket::set_transport(std::span<std::byte> frame, std::size_t first, b
   set_word(frame, checksum_at, folded(word_at(frame, checksum_at) + (0xffff - before) + now));
 }
 
-std::size_t segments_at_once(const Rate& rate, const Count& segment) {
-  const auto in_time = [](std::uint64_t per_second) {
-    constexpr std::uint64_t kPiecesPerSecond = std::chrono::seconds(1) / kLongestPiece;
-    return per_second / kPiecesPerSecond;
+std::size_t segments_at_once(const ClassConfig& config, const Count& segment) {
+  const QueueCapacity& queue = config.queue;
+  const Duration time = queue.time ? std::min(kLongestPiece, *queue.time / kPiecesOfAQueue) : kLongestPiece;
+  const auto in_time = [time](std::uint64_t per_second) {
+    const auto product =
+        static_cast<unsigned __int128>(per_second) * static_cast<std::uint64_t>(time.count());
+    return static_cast<std::uint64_t>(product / std::uint64_t{std::nano::den});
   };
-  std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-  if (rate.packets) most = std::min(most, in_time(rate.packets->packets_per_second));
-  if (rate.bits && segment.bytes > 0)
-    most = std::min(most, in_time(rate.bits->bits_per_second) / 8 / segment.bytes);
-  return static_cast<std::size_t>(std::max<std::uint64_t>(most, 1));
+  BucketParameters link;
+  link.link_layer = config.link_layer;
+  const std::uint64_t link_bits = 8 * link.link_bytes({segment.packets, segment.bytes});
+  std::uint64_t most = std::numeric_limits<std::uint16_t>::max();  // more than any super-packet has
+  if (config.rate.packets) most = std::min(most, in_time(config.rate.packets->packets_per_second));
+  if (config.rate.bits) most = std::min(most, in_time(config.rate.bits->bits_per_second) / link_bits);
+  if (queue.packets) most = std::min(most, *queue.packets / kPiecesOfAQueue);
+  if (queue.bytes) most = std::min(most, queue.bytes->bytes / kPiecesOfAQueue / segment.bytes);
+  return std::max<std::uint64_t>(most, 1);
 }
 
 }  // namespace headgate

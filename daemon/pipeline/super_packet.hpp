@@ -51,9 +51,10 @@ class SuperPacket {
   bool ipv4_ = false;
 };
 
-// How many of these segments may leave together, so that they take at most kLongestPiece at the rate; at least one.
-// `segment` is the charge of one of them. Neither rate set: all.
+// How many segments may leave together of a class: so many that they take at most kLongestPiece at its rate and at most a
+// quarter of its queue, in which packets by themselves would find room; at least one. `segment` is the charge of one.
 inline constexpr Duration kLongestPiece = std::chrono::microseconds(125);
-std::size_t segments_at_once(const Rate& rate, const Count& segment);
+inline constexpr unsigned kPiecesOfAQueue = 4;
+std::size_t segments_at_once(const ClassConfig& config, const Count& segment);
 
 }  // namespace headgate

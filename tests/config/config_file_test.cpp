@@ -409,14 +409,16 @@ TEST(ConfigFile, ThatIsADirectoryIsRefused) {
 }
 
 TEST(ConfigFile, ThatIsEmptyIsRefused) {
-  const TemporaryFile file("");
-  for (const FileUse use : {FileUse::again, FileUse::once}) {
-    const ConfigResult result = load_config(file.path(), use);
-    ASSERT_EQ(result.errors.size(), 1U);
-    EXPECT_EQ(result.errors[0].to_string(),
-              file.path() +
-                  ": the file is empty, as while it is being written: expected a [[shape]], or a "
-                  "comment where nothing is to be shaped");
+  for (const char* text : {"", "\n", "  \r\n\t\n"}) {
+    const TemporaryFile file(text);
+    for (const FileUse use : {FileUse::again, FileUse::once}) {
+      const ConfigResult result = load_config(file.path(), use);
+      ASSERT_EQ(result.errors.size(), 1U);
+      EXPECT_EQ(result.errors[0].to_string(),
+                file.path() +
+                    ": the file is empty, as while it is being written: expected a [[shape]], or a comment "
+                    "where nothing is to be shaped");
+    }
   }
   EXPECT_TRUE(load_config(TemporaryFile("# later\n").path()).ok());
 }
@@ -587,7 +589,7 @@ TEST(ConfigFile, ThatMayNotBeReadIsRefused) {
 }
 
 TEST(ConfigFile, OfMoreThanAMebibyteIsRefused) {
-  const TemporaryFile largest(std::string(1024 * 1024, '\n'));
+  const TemporaryFile largest("#" + std::string(1024 * 1024 - 1, '\n'));
   EXPECT_TRUE(load_config(largest.path()).ok());
   const TemporaryFile larger(std::string(1024 * 1024 + 1, '\n'));
   const ConfigResult result = load_config(larger.path());

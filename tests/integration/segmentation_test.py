@@ -112,6 +112,20 @@ def test_auto_cuts_super_packets_as_far_as_the_rate_asks_for(net, headgate, dive
     assert shape["dropped"]["packets"] == 0
 
 
+def test_auto_cuts_what_the_host_itself_has_put_together(net, headgate, divert):
+    # Without scatter-gather each packet comes in one piece, and the first of them makes the head of the super-packet.
+    for option in ("tso", "gso", "sg"):
+        net.peer.run("ethtool", "-K", "eth0", option, "off")
+    net.host.run("ethtool", "-K", "eth0", "gro", "on")
+    headgate.start(SHAPES["ingress"].format(segmentation="auto", rate="100mbit"), divert=divert)
+    Transfer(net.peer, net.host, network.HOST_IPV4, 2_000_100).finish()
+    Transfer(net.peer, net.host, network.HOST_IPV6, 2_000_100, port=5301).finish()
+    shape = headgate.shape()
+    check_law(shape)
+    assert shape["dropped"]["reasons"]["send_failed"]["packets"] == 0
+    assert checksum_errors(net.host) == 0
+
+
 def test_auto_carries_many_connections_through_several_workers_and_reloads(net, headgate, divert):
     config = SHAPES["egress"].replace("[[shape]]", "[[shape]]\nworkers = 3")
     headgate.start(config.format(segmentation="auto", rate="400mbit"), divert=divert)

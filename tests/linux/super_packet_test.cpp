@@ -35,6 +35,7 @@ struct Crafted {
   std::uint16_t identification = 7;
   bool dont_fragment = true;
   std::size_t tcp_option_words = 0;
+  std::size_t linear_payload = 0;  // that the header says to be in one piece with the headers
 };
 
 std::size_t network_of(const Frame& frame) {
@@ -86,7 +87,7 @@ Frame build(const Crafted& crafted) {
   header.flags = VirtioHeader::kNeedsChecksum;
   header.gso_type = ipv4 ? 1 : 4;
   if ((crafted.flags & kCwr) != 0) header.gso_type |= 0x80;
-  header.header_length = static_cast<std::uint16_t>(transport + 20 + options);
+  header.header_length = static_cast<std::uint16_t>(transport + 20 + options + crafted.linear_payload);
   header.gso_size = crafted.segment_bytes;
   header.checksum_start = static_cast<std::uint16_t>(transport);
   header.checksum_offset = 16;
@@ -141,6 +142,11 @@ std::vector<Crafted> crafted_packets() {
        .builder = PacketBuilder(v4).ipv4_options(5),
        .payload = 9000,
        .segment_bytes = 1000},
+      {.name = "payload beside the headers",
+       .builder = v4,
+       .payload = 2100,
+       .segment_bytes = 1000,
+       .linear_payload = 2000},
       {.name = "a tag", .builder = PacketBuilder(v4).vlan(5), .payload = 5000, .segment_bytes = 1000},
       {.name = "two tags",
        .builder = PacketBuilder(v4).vlan(5, 0x88a8).vlan(6),
@@ -308,23 +314,53 @@ TEST(SuperPacketReading, StaysWithinTheFrame) {
   }
 }
 
+ClassConfig class_of(Rate rate) {
+  ClassConfig config;
+  config.rate = rate;
+  return config;
+}
+ClassConfig class_of_bits(std::uint64_t rate) {
+  return class_of({.packets = {}, .bits = BitRate{rate}});
+}
+
+constexpr Count kFull{1, 1514};
+
 TEST(SegmentsAtOnce, TakeAtMostTheirTimeAtTheRate) {
-  const Count full{1, 1514};
-  const auto bits = [&](std::uint64_t rate) {
-    return segments_at_once({.packets = {}, .bits = BitRate{rate}}, full);
-  };
+  const auto bits = [&](std::uint64_t rate) { return segments_at_once(class_of_bits(rate), kFull); };
   EXPECT_EQ(bits(20'000'000), 1u);
-  EXPECT_EQ(bits(193'000'000), 1u);
-  EXPECT_EQ(bits(194'000'000), 2u);
+  EXPECT_EQ(bits(193'700'000), 1u);
+  EXPECT_EQ(bits(193'900'000), 2u);
   EXPECT_EQ(bits(1'000'000'000), 10u);
   EXPECT_EQ(bits(10'000'000'000), 103u);
   const auto packets = [&](std::uint64_t rate) {
-    return segments_at_once({.packets = PacketRate{rate}, .bits = {}}, full);
+    return segments_at_once(class_of({.packets = PacketRate{rate}, .bits = {}}), kFull);
   };
   EXPECT_EQ(packets(1), 1u);
   EXPECT_EQ(packets(15'999), 1u);
   EXPECT_EQ(packets(16'000), 2u);
-  EXPECT_EQ(segments_at_once({.packets = PacketRate{16'000}, .bits = BitRate{1'000'000'000}}, full), 2u);
+  EXPECT_EQ(segments_at_once(class_of({PacketRate{16'000}, BitRate{1'000'000'000}}), kFull), 2u);
+}
+
+TEST(SegmentsAtOnce, CountWhatTheLinkAdds) {
+  ClassConfig config = class_of_bits(100'000'000);
+  const Count small{1, 90};
+  EXPECT_EQ(segments_at_once(config, small), 17u);
+  config.link_layer.overhead = 256;
+  EXPECT_EQ(segments_at_once(config, small), 4u);
+  config.link_layer = {.overhead = 0, .mpu = 256};
+  EXPECT_EQ(segments_at_once(config, small), 6u);
+}
+
+TEST(SegmentsAtOnce, FindRoomInTheQueue) {
+  ClassConfig config = class_of_bits(10'000'000'000);
+  config.queue.packets = 40;
+  EXPECT_EQ(segments_at_once(config, kFull), 10u);
+  config.queue.packets = 3;
+  EXPECT_EQ(segments_at_once(config, kFull), 1u);
+  config.queue = {.packets = {}, .bytes = DataSize{8 * 1514}, .time = {}};
+  EXPECT_EQ(segments_at_once(config, kFull), 2u);
+  config.queue = {.packets = {}, .bytes = {}, .time = std::chrono::microseconds(50)};
+  EXPECT_EQ(segments_at_once(config, kFull), 10u);
 }
 
 }  // namespace
