@@ -15,6 +15,7 @@
 
 #include "linux/bulk_release.hpp"
 #include "linux/capture_time.hpp"
+#include "linux/connection_hash.hpp"
 #include "linux/file_descriptor.hpp"
 #include "linux/outgoing_filter.hpp"
 #include "linux/system_call.hpp"
@@ -259,12 +260,15 @@ bool PacketRing::waiting() const {
 }
 
 void PacketRing::State::join_fanout(std::uint16_t group, int flags) {
-  const int how = PACKET_FANOUT_HASH | flags;
+  const int how = PACKET_FANOUT_CBPF | flags;
   set_option(socket, PACKET_FANOUT, group | how << 16, "share packets among rings");
 }
 
 void PacketRing::share_packets() {
   state_->join_fanout(0, PACKET_FANOUT_FLAG_UNIQUEID);
+  std::vector<sock_filter> program = connection_hash_program();
+  const sock_fprog hash{.len = static_cast<unsigned short>(program.size()), .filter = program.data()};
+  set_option(state_->socket, PACKET_FANOUT_DATA, hash, "say how rings share packets");
 }
 
 void PacketRing::share_packets_of(const PacketRing& first) {

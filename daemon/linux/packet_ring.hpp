@@ -6,8 +6,8 @@
 // headers it holds any TCP super-packet, and each frame comes with its struct virtio_net_hdr right in front of it
 // (CapturedFrame::prefix_bytes), which counts the tag that the kernel stripped as part of the frame.
 // Several rings on one device may share its packets (share_packets()): the kernel then gives each packet to one of them,
-// by a hash of addresses, protocol and ports, so that what belongs together comes by one ring, in order. Fragments go by
-// addresses and protocol alone, all of them, the first too.
+// by a hash of addresses, protocol and ports (connection_hash.hpp), so that what belongs together comes by one ring, in
+// order. Fragments go by addresses and, in IPv4, protocol alone, all of them, the first too.
 // When all slots are taken the kernel drops what comes and counts it (lost()). The ring survives its device
 // being down; when the device is deleted, receive() throws once it is empty.
 #pragma once

@@ -440,6 +440,34 @@ TEST_F(SharedPacketsTest, GiveAllOfAConnectionToOneRingInOrder) {
   EXPECT_GT(rings_used, 1u);
 }
 
+// As a host hands them to its interface where a VLAN device has put the tag into the frame.
+TEST_F(SharedPacketsTest, GiveTaggedPacketsOfAConnectionToOneRingWhateverTheirLength) {
+  constexpr std::uint16_t kConnections = 32;
+  constexpr std::size_t kShortest = 20, kLongest = 60;
+  for (std::size_t payload = kShortest; payload < kLongest; ++payload) {
+    for (std::uint16_t connection = 0; connection < kConnections; ++connection) {
+      PacketBuilder packet;
+      packet.vlan(5, connection % 4 < 2 ? 0x88a8 : 0x8100);
+      if (connection % 4 == 3) packet.vlan(6);
+      if (connection % 2 == 0) packet.ipv4(kFar4, kNear4);
+      if (connection % 2 == 1) packet.ipv6(kFar6, kNear6);
+      packet.tcp(4000, 9);
+      packet.payload(std::vector<std::uint8_t>(payload, static_cast<std::uint8_t>(connection)));
+      near().send(packet.build());
+    }
+  }
+  // All of IPv4, and all of IPv6, are one connection here.
+  std::map<bool, std::set<std::size_t>> rings_of;
+  std::size_t count = 0;
+  const auto all = received();
+  for (std::size_t ring = 0; ring < kRings; ++ring) {
+    for (const Frame& frame : all[ring]) rings_of[(frame.back() & std::byte{1}) != std::byte{0}].insert(ring);
+    count += all[ring].size();
+  }
+  EXPECT_EQ(count, (kLongest - kShortest) * kConnections);
+  for (const auto& [ipv6, rings] : rings_of) EXPECT_EQ(rings.size(), 1u);
+}
+
 TEST_F(SharedPacketsTest, GiveAllFragmentsOfADatagramToOneRing) {
   constexpr int kDatagrams = 32;
   for (int i = 0; i < kDatagrams; ++i) {
