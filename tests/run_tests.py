@@ -11,9 +11,9 @@ from runner.report import IN_CI, Tally, clock, say
 from runner.stages import build, check_format, lint, unit_tests
 
 # Tests of figures, of long runs and of the installed service: sanitizers would only slow them down.
-ONLY_RELEASE = ("change_test.py", "churn_test.py", "death_test.py", "demo_test.py", "field_reports_test.py",
-                "ingress_test.py", "rate_test.py", "segmentation_test.py", "service_test.py", "tcp_test.py",
-                "workers_test.py")
+ONLY_RELEASE = ("change_test.py", "churn_test.py", "death_test.py", "debian_kernel_test.py", "demo_test.py",
+                "field_reports_test.py", "ingress_test.py", "rate_test.py", "segmentation_test.py", "service_test.py",
+                "tcp_test.py", "workers_test.py")
 WITH_THREAD_SANITIZER = ("reload_test.py", "stop_test.py", "bypass_test.py")
 # Of the tests that judge time, those that say most in little time.
 SOONEST = ("death_test.py", "rate_test.py", "starvation_test.py")
