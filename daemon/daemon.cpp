@@ -228,13 +228,13 @@ void Daemon::handle_links() {
 void Daemon::tick() {
   std::uint64_t expirations = 0;
   if (read(ticker_.get(), &expirations, sizeof expirations) < 0) return;
+  feed_watchdog();
   workers_.look_for_starvation();
   for (const auto& shape : shapes_) {
     shape->look_after(netlink_);
     feed_meanwhile();
   }
   service_manager_.status(status_line());
-  feed_watchdog();
 }
 
 // A worker that puts new classes in force for one shape stands still for all that it serves.

@@ -377,13 +377,6 @@ std::string Shape::why_not_intact(Netlink& netlink) const {
     if (std::string reason = why_another(netlink, config_.forward_to, *out); !reason.empty()) return reason;
   }
   if (out->mtu != divert.transmit_mtu()) return out->name + "'s MTU changed to " + std::to_string(out->mtu);
-  for (const int index : {divert.device_index(), divert.peer_index()}) {
-    const std::optional<Link> link = netlink.find_link(index);
-    if (!link) return "its divert device was deleted";
-    if ((link->flags & IFF_UP) == 0) return "its divert device " + link->name + " was set down";
-    if (link->mtu != divert.device_mtu())
-      return "the MTU of its divert device " + link->name + " changed to " + std::to_string(link->mtu);
-  }
   return {};
 }
 

@@ -16,7 +16,7 @@ inline constexpr char kStandardInput[] = "-";
 // Returns what is wrong; empty: `text` is the file's. Not blank, at most 1 MiB.
 std::string read_file_text(const std::string& path, FileUse use, std::string& text);
 
-// The same of a file with a list, which a reload reads again: at least 1 byte, at most 16 MiB.
+// The same of a file with a list, which a reload reads again: not blank, at most 16 MiB.
 std::string read_list_text(const std::string& path, std::string& text);
 
 }  // namespace headgate

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
+#include <span>
 
 namespace headgate {
 
@@ -15,6 +15,8 @@ namespace {
 constexpr std::uint32_t kNetwork = 0, kHash = 1, kScratch = 2;  // cells of the program's memory
 constexpr std::uint32_t kTypeAt = 12, kTagBytes = 4;
 constexpr std::uint32_t kMultiplier = 0x9e37'79b1;  // odd; the golden ratio's fraction
+
+constexpr std::array kTags{std::uint32_t{ETH_P_8021Q}, std::uint32_t{ETH_P_8021AD}};
 
 // TCP, UDP, SCTP, DCCP and UDP-Lite begin with their ports.
 constexpr std::array kWithPorts{std::uint32_t{IPPROTO_TCP}, std::uint32_t{IPPROTO_UDP},
@@ -35,7 +37,7 @@ class Assembler {
     open_[static_cast<std::size_t>(to)].push_back(program_.size() - 1);
   }
   // Where the accumulator is one of these.
-  void go_if(std::initializer_list<std::uint32_t> values, Label to) {
+  void go_if(std::span<const std::uint32_t> values, Label to) {
     for (const std::uint32_t value : values) go_where(BPF_JEQ, value, to);
   }
   void go_where(std::uint32_t comparison, std::uint32_t value, Label to) {
@@ -70,13 +72,13 @@ std::vector<sock_filter> connection_hash_program() {
   code.put(BPF_LD | BPF_IMM, 0);
   code.put(BPF_ST, kHash);
   code.put(BPF_LD | BPF_H | BPF_ABS, kTypeAt);
-  code.go_if({ETH_P_8021Q, ETH_P_8021AD}, Label::first_tag);
+  code.go_if(kTags, Label::first_tag);
   set_network(ETH_HLEN);
   code.go(Label::type);
 
   code.here(Label::first_tag);
   code.put(BPF_LD | BPF_H | BPF_ABS, kTypeAt + kTagBytes);
-  code.go_if({ETH_P_8021Q, ETH_P_8021AD}, Label::second_tag);
+  code.go_if(kTags, Label::second_tag);
   set_network(ETH_HLEN + kTagBytes);
   code.go(Label::type);
 
@@ -86,8 +88,8 @@ std::vector<sock_filter> connection_hash_program() {
 
   code.here(Label::type);
   code.put(BPF_STX, kNetwork);
-  code.go_if({ETH_P_IP}, Label::ipv4);
-  code.go_if({ETH_P_IPV6}, Label::ipv6);
+  code.go_where(BPF_JEQ, ETH_P_IP, Label::ipv4);
+  code.go_where(BPF_JEQ, ETH_P_IPV6, Label::ipv6);
   code.put(BPF_RET | BPF_K, 0);
 
   code.here(Label::ipv4);
@@ -106,7 +108,7 @@ std::vector<sock_filter> connection_hash_program() {
   code.put(BPF_ALU | BPF_ADD | BPF_X);
   code.put(BPF_MISC | BPF_TAX);
   code.put(BPF_LD | BPF_MEM, kScratch);
-  for (const std::uint32_t protocol : kWithPorts) code.go_if({protocol}, Label::ports);
+  code.go_if(kWithPorts, Label::ports);
   code.go(Label::end);
 
   code.here(Label::ipv6);
@@ -119,7 +121,7 @@ std::vector<sock_filter> connection_hash_program() {
   code.put(BPF_ST, kScratch);
   code.load(BPF_B, 6);
   code.put(BPF_LDX | BPF_MEM, kScratch);
-  for (const std::uint32_t protocol : kWithPorts) code.go_if({protocol}, Label::ports);
+  code.go_if(kWithPorts, Label::ports);
   code.go(Label::end);
 
   code.here(Label::ports);

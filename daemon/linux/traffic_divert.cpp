@@ -107,12 +107,19 @@ std::string judge(const BpfAttachment& attachment, const std::string& hook, cons
 
 constexpr char kLost[] = "packets would be lost there";
 
+// Of an end of the divert device, as it is now and as it was made.
+std::string why_not_as_made(const std::optional<Link>& now, const Link& made) {
+  if (!now) return "its divert device was deleted";
+  if ((now->flags & IFF_UP) == 0) return "its divert device " + now->name + " was set down";
+  if (now->mtu == made.mtu) return {};
+  return "the MTU of its divert device " + now->name + " changed to " + std::to_string(now->mtu);
+}
+
 // XDP runs before all else that sees what arrives.
-std::string xdp_obstruction(Netlink& netlink, const Link& end) {
-  const auto link = netlink.find_link(end.index);
-  if (!link || !link->has_xdp) return {};
-  return "an XDP program" + (link->xdp_program == 0 ? "" : " (" + program_text(link->xdp_program) + ")") +
-         " runs ahead of headgate's on " + link->name + ": " + kLost;
+std::string xdp_obstruction(const Link& end) {
+  if (!end.has_xdp) return {};
+  return "an XDP program" + (end.xdp_program == 0 ? "" : " (" + program_text(end.xdp_program) + ")") +
+         " runs ahead of headgate's on " + end.name + ": " + kLost;
 }
 
 DivertMethod choose_method(DivertMethod wanted, int program) {
@@ -201,8 +208,11 @@ std::string TrafficDivert::State::obstruction(std::string& missing) {
     std::string found = judge(place.attachment, place.end.name + place.hook, kLost, missing);
     if (first.empty()) first = std::move(found);
   }
-  for (const Link& end : {device.device(), device.peer()})
-    if (first.empty()) first = xdp_obstruction(netlink, end);
+  for (const Link& end : {device.device(), device.peer()}) {
+    const std::optional<Link> now = netlink.find_link(end.index);
+    if (std::string changed = why_not_as_made(now, end); !changed.empty()) missing = std::move(changed);
+    if (now && first.empty()) first = xdp_obstruction(*now);
+  }
   return first;
 }
 
@@ -306,9 +316,6 @@ bool TrafficDivert::has_let_pass() const {
 UnshapedStatistics TrafficDivert::unshaped() const {
   const DivertProgram& program = state_->program;
   return {.packets = program.passed_unshaped(), .times = program.openings(), .open = program.open_time()};
-}
-unsigned TrafficDivert::device_mtu() const {
-  return state_->device.device().mtu;
 }
 std::uint64_t TrafficDivert::packets() const {
   return state_->device.packets();

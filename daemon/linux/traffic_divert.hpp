@@ -54,9 +54,10 @@ class TrafficDivert : public DeadManSwitch {
   void detach();  // never fails: whatever the kernel says, the program lets every packet go on from here on
   bool attached() const;
 
-  // What has become of our programs on their hooks, and of the wire: asked of the kernel, each a sentence or empty.
+  // What has become of our programs on their hooks, of the divert device and of the wire: asked of the kernel, each a
+  // sentence or empty.
   struct Hooks {
-    std::string missing;  // one of ours is gone: to be attached anew
+    std::string missing;  // one of ours is gone, or the device is not as it was made: to be attached anew
     // Others run ahead on a divert device, where packets would be lost: to be detached.
     std::string obstruction;
     // Others run ahead on the interface: what they let pass is not shaped, inline it is not forwarded.
@@ -87,7 +88,6 @@ class TrafficDivert : public DeadManSwitch {
 
   UnshapedStatistics unshaped() const;  // what the switch let pass, up to the last reset()
   HookCounts counts() const;            // since construction
-  unsigned device_mtu() const;          // of both ends, at construction
   std::uint64_t packets() const;        // that came to hgN; cut by the kernel to the MTU where they are to be
 
   // Removes what dead daemons left in this network namespace, and says what it did, one sentence each. Throws
