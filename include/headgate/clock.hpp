@@ -1,7 +1,7 @@
-// Time as headgate knows it: nanoseconds of the kernel's CLOCK_MONOTONIC.
+// Time as headgate knows it: nanoseconds on one time line, as the kernel's CLOCK_MONOTONIC gives them.
 //
-// Core and pipeline read no clock of the system. Whoever needs the time there is handed an Instant or a Clock, so a
-// test or a simulator may run ten virtual years in a second.
+// No limiter reads a clock, nor do the daemon's core and pipeline. Whoever needs the time there is handed an Instant or a
+// Clock, so a test or a simulator may run ten virtual years in a second.
 #pragma once
 
 #include <chrono>
@@ -21,6 +21,12 @@ struct MonotonicTimeline {
 };
 
 using Instant = MonotonicTimeline::time_point;
+
+// What another clock has read: instant_of(std::chrono::steady_clock::now()). Instants of different clocks do not mix.
+template <typename OtherClock, typename Any>
+constexpr Instant instant_of(std::chrono::time_point<OtherClock, Any> reading) {
+  return Instant{std::chrono::duration_cast<Duration>(reading.time_since_epoch())};
+}
 
 // The only source of "now", and the only short sleep, that loops are given. Thread-safe.
 class Clock {

@@ -7,7 +7,7 @@
 
 #include "headgate/clock.hpp"
 #include "headgate/cost.hpp"
-#include "headgate/flow_key.hpp"
+#include "vocabulary/flow_key.hpp"
 
 namespace headgate {
 
@@ -29,6 +29,7 @@ struct ArrivingPacket {
   std::uint16_t vlan_tci = 0;
   std::uint8_t prefix_bytes = 0;  // in front of frame.data(), to be sent with the frame
   bool late = false;              // read more than the catch-up (kMaxCatchUp) after it may have come
+  std::uint32_t cgroups = 0;      // of its socket: a bit for each that is asked for (core/cgroup_places.hpp)
 
   Cost cost() const { return {charged_packets, charged_bytes}; }
 };

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "headgate/clock.hpp"
-#include "headgate/config.hpp"
 #include "headgate/cost.hpp"
-#include "headgate/drop_reason.hpp"
-#include "headgate/flow_key.hpp"
+#include "vocabulary/config.hpp"
+#include "vocabulary/drop_reason.hpp"
+#include "vocabulary/flow_key.hpp"
 
 namespace headgate {
 
@@ -66,6 +66,12 @@ struct ClassStatistics {
   DropCounts dropped{};
   Count queued;
   DelaySummary delay;
+  // Of a class in the shape's tree.
+  Count guaranteed;  // part of sent: what left by its guarantee; the rest was borrowed
+  Count marked;      // part of sent: with "congestion experienced", set by its queue management
+  Count remarked;    // part of sent, of a policed class: what exceeded and left with another code point
+  std::string
+      held_by;  // whose ceiling keeps its packets back now: a group's or its own name, "link"; empty: none does
 };
 
 // How often a flow's schedule moved because a packet left later than can be caught up, and by how much in all.
@@ -120,6 +126,7 @@ struct ShapeStatistics {
   Direction direction = Direction::egress;
   bool diverting = false;                         // false: the host is open, `state` says why
   std::string state;                              // "" or a sentence
+  std::vector<std::string> limits;                // what is less here than it might be, a sentence each
   DivertMethod divert = DivertMethod::automatic;  // the method in use: tcx or clsact
   ShaperStatistics shaper;
   std::uint64_t lost_ring = 0;    // packets the kernel could not put in our full capture ring
@@ -127,6 +134,24 @@ struct ShapeStatistics {
   UnshapedStatistics unshaped;
   HookCounts hooks;
   ShapeConfig config;  // what is in force
+};
+
+// An interface that matches a pattern and that the kernel, or what it is, does not let us shape.
+struct UnshapedInterface {
+  std::string interface;
+  std::string reason;  // a sentence
+  bool operator==(const UnshapedInterface&) const = default;
+};
+
+// A shape whose interface is a pattern: its instances together. The law holds here, too: what instances that are gone had
+// queued counts as dropped.
+struct PatternStatistics {
+  // Sums, what ended instances counted included. `interface` is the pattern, `config` the template; `diverting`: there is
+  // an instance, and all are. `state`: what is wrong, if anything is.
+  ShapeStatistics sum;
+  std::size_t diverting = 0;            // instances
+  std::vector<std::string> interfaces;  // of its instances, in order of their names
+  std::vector<UnshapedInterface> not_shaped;
 };
 
 struct FlowStatistics {

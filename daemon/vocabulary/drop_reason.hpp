@@ -17,12 +17,16 @@ enum class DropReason : std::uint8_t {
   stop,             // still queued when the time to send the rest at a stop was over
   overtaken,        // younger packets had passed it while the dead-man switch was open
   starved,          // it came while its worker had no processor, and its bucket was full when it was read
+  aqm,              // queue management dropped it, so that its queue stays short
+  too_old,          // in a tree or managed queue: its turn came later than its queue's time limit
+  policed,          // it exceeded the limiter of its class, which has no queue
 };
 
-inline constexpr std::size_t kDropReasonCount = 8;
+inline constexpr std::size_t kDropReasonCount = 11;
 
 inline constexpr std::array<std::string_view, kDropReasonCount> kDropReasonNames = {
-    "queue_full", "pool_full", "flow_table_full", "clipped", "send_failed", "stop", "overtaken", "starved"};
+    "queue_full", "pool_full", "flow_table_full", "clipped", "send_failed", "stop", "overtaken",
+    "starved",    "aqm",       "too_old",         "policed"};
 
 constexpr std::string_view name_of(DropReason reason) {
   return kDropReasonNames[static_cast<std::size_t>(reason)];

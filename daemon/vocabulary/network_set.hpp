@@ -45,6 +45,11 @@ class AddressRanges {
     return address <= lasts_[static_cast<std::size_t>(behind - firsts_.begin()) - 1];
   }
 
+  std::size_t size() const { return firsts_.size(); }
+  AddressRange<Number> operator[](std::size_t position) const {
+    return {firsts_[position], lasts_[position]};
+  }
+
   bool operator==(const AddressRanges&) const = default;
 
  private:
@@ -72,6 +77,9 @@ class NetworkSet {
   // An IPv6 network has no IPv4 address, not even ::/0.
   bool has_ipv4(Ipv4Number address) const { return ipv4_.contains(address); }
   bool has_ipv6(Ipv6Number address) const { return ipv6_.contains(address); }
+
+  const AddressRanges<Ipv4Number>& ipv4() const { return ipv4_; }
+  const AddressRanges<Ipv6Number>& ipv6() const { return ipv6_; }
 
   // As configured: networks, and paths of files of networks.
   const std::vector<std::string>& texts() const { return texts_; }
