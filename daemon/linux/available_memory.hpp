@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "headgate/available_memory.hpp"
+#include "vocabulary/available_memory.hpp"
 
 namespace headgate {
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "headgate/config.hpp"
 #include "linux/file_descriptor.hpp"
 #include "linux/netlink.hpp"
 #include "linux/traffic_hook.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 

@@ -1,5 +1,8 @@
 #include "linux/capture_source.hpp"
 
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -27,6 +30,12 @@ CaptureShare CaptureShare::of_one_in(std::size_t shapes) {
   const std::size_t sharing = std::max(shapes, kShapesWithoutSharing);
   return {.slots = std::max(all.slots * kShapesWithoutSharing / sharing, kFewestSlots),
           .bytes = std::max(all.bytes * kShapesWithoutSharing / sharing, kFewestBytes)};
+}
+
+CaptureMethod choose_capture(CaptureMethod wanted) {
+  if (wanted != CaptureMethod::automatic) return wanted;
+  static const bool has_ring_buffers = libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, nullptr) == 1;
+  return has_ring_buffers ? CaptureMethod::bpf : CaptureMethod::ring;
 }
 
 std::vector<std::unique_ptr<CaptureSource>> open_captures(CaptureMethod method, const CaptureOptions& options,

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "headgate/config.hpp"
 #include "pipeline/packet_io.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 
@@ -30,6 +30,9 @@ struct CaptureShare {
 
   static CaptureShare of_one_in(std::size_t shapes);
 };
+
+// The method that is meant: automatic is chosen by what the kernel has.
+CaptureMethod choose_capture(CaptureMethod wanted);
 
 struct CaptureOptions {
   int device_index = 0;

@@ -45,19 +45,27 @@ std::string DivertDevice::alias(const std::string& interface, Direction directio
   return std::string(kAliasPrefix) + name_of(direction) + " of " + interface;
 }
 
-DivertDevice::DivertDevice(Netlink& netlink, const std::string& alias, unsigned mtu, Offload offload)
+namespace {
+
+void set_offload(const Link& end, DivertDevice::Offload offload) {
+  if (offload == DivertDevice::Offload::none) {
+    turn_off_segmentation_and_checksum_offload(end.name);
+  } else {
+    leave_only_offloads_of_a_virtio_header(end.name);
+  }
+}
+
+}  // namespace
+
+DivertDevice::DivertDevice(Netlink& netlink, const std::string& alias, unsigned mtu, Offload device,
+                           Offload peer)
     : netlink_(netlink) {
   make_pair(alias, mtu);
   try {
     device_mark_.emplace(device_.index, LiveMark::Meaning::uses_device);
     peer_mark_.emplace(peer_.index, LiveMark::Meaning::uses_device);
-    for (const Link& end : {device_, peer_}) {
-      if (offload == Offload::none) {
-        turn_off_segmentation_and_checksum_offload(end.name);
-      } else {
-        leave_only_offloads_of_a_virtio_header(end.name);
-      }
-    }
+    set_offload(device_, device);
+    set_offload(peer_, peer);
     // In this order the device has a carrier when it comes up and sends at once. In the other the kernel
     // notices the carrier some time later, and drops what is redirected there until then.
     netlink_.set_up(peer_.index);

@@ -9,20 +9,20 @@
 #include <optional>
 #include <string>
 
-#include "headgate/config.hpp"
 #include "linux/live_mark.hpp"
 #include "linux/netlink.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 
 class DivertDevice {
  public:
-  // What the two ends hand on: packets of the MTU with complete checksums, or also TCP super-packets and checksums still
+  // What an end hands on: packets of the MTU with complete checksums, or also TCP super-packets and checksums still
   // to be made, as far as a virtio header describes them.
   enum class Offload { none, virtio };
 
   // `netlink` must outlive this object.
-  DivertDevice(Netlink& netlink, const std::string& alias, unsigned mtu, Offload offload);
+  DivertDevice(Netlink& netlink, const std::string& alias, unsigned mtu, Offload device, Offload peer);
   ~DivertDevice();
   DivertDevice(const DivertDevice&) = delete;
   DivertDevice& operator=(const DivertDevice&) = delete;
@@ -35,7 +35,9 @@ class DivertDevice {
 
   static bool is_one(const Link& link);           // by name, kind and alias
   static std::string pair_name(const Link& end);  // hgN, of either end
+  // Of a device that serves one shape, and of one that serves all whose packets are copied into ring buffers.
   static std::string alias(const std::string& interface, Direction direction);
+  static constexpr char kSharedAlias[] = "headgate divert of all shapes";
 
  private:
   void make_pair(const std::string& alias, unsigned mtu);

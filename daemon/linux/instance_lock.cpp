@@ -68,6 +68,10 @@ pid_t read_process(const FileDescriptor& file) {
   return static_cast<pid_t>(std::strtol(text.data(), nullptr, 10));
 }
 
+FileDescriptor open_directory(const std::string& path) {
+  return FileDescriptor(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
 FileDescriptor open_present(const FileDescriptor& directory, const std::string& name) {
   return FileDescriptor(openat(directory.get(), name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
 }
@@ -86,7 +90,7 @@ std::vector<std::string> lock_files(const FileDescriptor& directory) {
 }  // namespace
 
 std::optional<InstanceLock> InstanceLock::acquire(const std::string& name, const std::string& path) {
-  FileDescriptor directory = open_runtime_directory(path);
+  const FileDescriptor directory = open_runtime_directory(path);
   for (;;) {
     FileDescriptor file(check_system_call(
         "open the lock " + path + "/" + name,
@@ -95,17 +99,19 @@ std::optional<InstanceLock> InstanceLock::acquire(const std::string& name, const
     if (!is_in_directory(file, directory, name)) continue;
     give_to_owner_of(directory, file);
     write_process(file);
-    return InstanceLock(name, std::move(directory), std::move(file));
+    return InstanceLock(name, path, std::move(file));
   }
 }
 
 // While it is still locked: nobody else can take this file for the lock from here on.
 InstanceLock::~InstanceLock() {
-  if (file_) unlinkat(directory_.get(), name_.c_str(), 0);
+  if (!file_) return;
+  const FileDescriptor directory = open_directory(directory_);
+  if (directory && is_in_directory(file_, directory, name_)) unlinkat(directory.get(), name_.c_str(), 0);
 }
 
 std::optional<pid_t> InstanceLock::find_holder(const std::string& name, const std::string& path) {
-  const FileDescriptor directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const FileDescriptor directory = open_directory(path);
   if (!directory) return std::nullopt;
   const FileDescriptor file = open_present(directory, name);
   if (!file || !is_locked(file)) return std::nullopt;
@@ -113,7 +119,7 @@ std::optional<pid_t> InstanceLock::find_holder(const std::string& name, const st
 }
 
 void InstanceLock::sweep(const std::string& path) {
-  const FileDescriptor directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const FileDescriptor directory = open_directory(path);
   if (!directory) return;
   for (const std::string& name : lock_files(directory)) {
     const FileDescriptor file = open_present(directory, name);

@@ -34,11 +34,11 @@ class InstanceLock {
   InstanceLock& operator=(InstanceLock&& other) = delete;
 
  private:
-  InstanceLock(std::string name, FileDescriptor directory, FileDescriptor file)
+  InstanceLock(std::string name, std::string directory, FileDescriptor file)
       : name_(std::move(name)), directory_(std::move(directory)), file_(std::move(file)) {}
 
   std::string name_;
-  FileDescriptor directory_;
+  std::string directory_;
   FileDescriptor file_;
 };
 

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "headgate/config.hpp"
 #include "linux/netlink.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 

@@ -1,6 +1,8 @@
 #include "linux/leftovers.hpp"
 
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "linux/bpf_attachment.hpp"
@@ -12,6 +14,8 @@
 namespace headgate {
 
 namespace {
+
+constexpr auto kUntilMarked = std::chrono::milliseconds(100);
 
 void remove_filters(Netlink& netlink, const Link& interface, Direction direction,
                     std::vector<std::string>& done) {
@@ -59,16 +63,24 @@ std::vector<std::string> remove_leftovers(Netlink& netlink, Wires wires) {
   return done;
 }
 
-std::vector<std::string> remove_leftovers(Netlink& netlink, const Link& interface, Direction direction,
-                                          Wires wires) {
-  std::vector<std::string> done;
+void remove_leftovers(Netlink& netlink, const Link& interface, Direction direction, Wires wires,
+                      std::vector<std::string>& done) {
   remove_filters(netlink, interface, direction, done);
   if (direction == Direction::ingress && wires == Wires::remove) remove_wires(netlink, interface, done);
-  for (const Link& link : netlink.links())
-    if (DivertDevice::is_one(link) && link.alias == DivertDevice::alias(interface.name, direction) &&
-        !in_use(link))
-      remove_device(netlink, link, done);
-  return done;
+}
+
+// A daemon that makes a device marks it a moment later.
+void remove_left_devices(Netlink& netlink, std::vector<std::string>& done) {
+  std::vector<Link> left = netlink.links();
+  // One without an alias may be of a daemon that is about to give it one.
+  const auto is_left = [](const Link& link) {
+    return DivertDevice::is_one(link) && !link.alias.empty() && !in_use(link);
+  };
+  std::erase_if(left, [&](const Link& link) { return !is_left(link); });
+  if (left.empty()) return;
+  std::this_thread::sleep_for(kUntilMarked);
+  for (const Link& link : left)
+    if (!in_use(link)) remove_device(netlink, link, done);
 }
 
 void require_no_live_daemon(Netlink& netlink) {

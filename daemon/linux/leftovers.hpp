@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "headgate/config.hpp"
 #include "linux/netlink.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 
@@ -14,10 +14,12 @@ std::string filter_name(Direction direction);  // of the divert program on an in
 
 enum class Wires { remove, keep };
 
-// Both return one sentence for each thing removed. Things of others, and those of a live daemon, stay.
+// They tell of each thing removed in one sentence. Things of others, and those of a live daemon, stay.
 std::vector<std::string> remove_leftovers(Netlink& netlink, Wires wires);
-std::vector<std::string> remove_leftovers(Netlink& netlink, const Link& interface, Direction direction,
-                                          Wires wires);
+// Of one direction of an interface.
+void remove_leftovers(Netlink& netlink, const Link& interface, Direction direction, Wires wires,
+                      std::vector<std::string>& done);
+void remove_left_devices(Netlink& netlink, std::vector<std::string>& done);
 
 // Throws std::runtime_error that says which process shapes what, if any does in this network namespace.
 void require_no_live_daemon(Netlink& netlink);

@@ -107,6 +107,20 @@ std::string Link::all_names() const {
   return names;
 }
 
+// Of linux/if_tunnel.h, which does not go with net/if.h.
+constexpr int kGreCollectMetadata = 18;
+constexpr int kIptunCollectMetadata = 19;
+
+bool has_nested(nlattr* outer, int type) {
+  return nla_find(static_cast<nlattr*>(nla_data(outer)), nla_len(outer), type) != nullptr;
+}
+
+bool is_external(const std::string& kind, nlattr* data) {
+  if (kind == "gre" || kind == "ip6gre") return has_nested(data, kGreCollectMetadata);
+  if (kind == "ipip" || kind == "ip6tnl" || kind == "sit") return has_nested(data, kIptunCollectMetadata);
+  return false;
+}
+
 std::optional<Link> parse_link(nlmsghdr* header) {
   std::array<nlattr*, IFLA_MAX + 1> attributes{};
   if ((header->nlmsg_type != RTM_NEWLINK && header->nlmsg_type != RTM_DELLINK) ||
@@ -127,8 +141,10 @@ std::optional<Link> parse_link(nlmsghdr* header) {
   if (attributes[IFLA_LINKINFO] != nullptr) {
     std::array<nlattr*, IFLA_INFO_MAX + 1> info{};
     if (nla_parse_nested(info.data(), IFLA_INFO_MAX, attributes[IFLA_LINKINFO], nullptr) == 0 &&
-        info[IFLA_INFO_KIND] != nullptr)
+        info[IFLA_INFO_KIND] != nullptr) {
       link.kind = nla_get_string(info[IFLA_INFO_KIND]);
+      if (info[IFLA_INFO_DATA] != nullptr) link.external = is_external(link.kind, info[IFLA_INFO_DATA]);
+    }
   }
   if (attributes[IFLA_PROP_LIST] != nullptr) parse_alternative_names(attributes[IFLA_PROP_LIST], link);
   if (attributes[IFLA_XDP] != nullptr) parse_xdp(attributes[IFLA_XDP], link);

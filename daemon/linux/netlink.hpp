@@ -23,7 +23,9 @@ struct Link {
   std::string name;
   std::vector<std::string> alternative_names;  // as by `ip link property add`
   std::string alias;
-  std::string kind;            // "veth", "tun", ... ; empty for plain devices
+  std::string kind;  // "veth", "tun", ... ; empty for plain devices
+  bool external =
+      false;  // of a tunnel without Ethernet header: it takes its tunnel from metadata beside each packet
   std::uint32_t group = 0;     // as in ip-link(8)
   unsigned hardware_type = 0;  // ARPHRD_*
   unsigned flags = 0;          // IFF_*

@@ -1,5 +1,6 @@
 #include "linux/packet_transmitter.hpp"
 
+#include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <sys/socket.h>
@@ -13,14 +14,16 @@
 
 #include "linux/bulk_release.hpp"
 #include "linux/file_descriptor.hpp"
+#include "linux/notes_table.hpp"
 #include "linux/system_call.hpp"
-#include "pipeline/virtio_header.hpp"
+#include "pipeline/frame_prefix.hpp"
 
 namespace headgate {
 
 namespace {
 
 constexpr std::size_t kMessagesMax = 256;  // per system call
+constexpr std::size_t kTypeBytes = 2;      // of an EtherType
 constexpr std::size_t kPartsMax = 4096;    // of all messages of a call; more than one frame ever has
 // As large as the kernel lets it be: the limits of the qdiscs count, each for those who wait there.
 constexpr int kSendBuffer = std::numeric_limits<int>::max() / 2;
@@ -44,12 +47,43 @@ FileDescriptor open_send_socket(const PacketTransmitterOptions& options) {
   check_system_call(
       "enlarge the send buffer (needs CAP_NET_ADMIN)",
       setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDBUFFORCE, &kSendBuffer, sizeof kSendBuffer));
-  if (options.virtio_header) {
+  if (options.prefix_bytes > 0) {
     const int on = 1;
     check_system_call("send virtio headers",
                       setsockopt(descriptor.get(), SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on));
   }
   return descriptor;
+}
+
+// Of a packet without the header that would tell: the socket is told.
+std::array<sockaddr_ll, 2> addresses_of(int interface_index) {
+  std::array<sockaddr_ll, 2> addresses{};
+  addresses.fill(address_of(interface_index));
+  addresses[0].sll_protocol = htons(ETH_P_IP);
+  addresses[1].sll_protocol = htons(ETH_P_IPV6);
+  return addresses;
+}
+
+// Room for the mark of one message.
+struct alignas(cmsghdr) MarkControl {
+  std::array<std::byte, CMSG_SPACE(sizeof(std::uint32_t))> bytes{};
+};
+
+void set_mark(msghdr& message, MarkControl& control, std::uint32_t mark) {
+  message.msg_control = control.bytes.data();
+  message.msg_controllen = control.bytes.size();
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SO_MARK;
+  header->cmsg_len = CMSG_LEN(sizeof mark);
+  std::memcpy(CMSG_DATA(header), &mark, sizeof mark);
+}
+
+// What the mark of a message names, as set_mark() has set it.
+std::uint32_t place_in_mark(const msghdr& message) {
+  std::uint32_t mark = 0;
+  if (message.msg_controllen > 0) std::memcpy(&mark, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof mark);
+  return mark & NotesTable::kPlaceBits;
 }
 
 // The first bytes of a message, zeros where it is shorter.
@@ -63,6 +97,15 @@ std::array<std::uint8_t, size> start_of(const msghdr& message) {
     used += bytes;
   }
   return start;
+}
+
+// Leaves out the first bytes of a message.
+void skip(msghdr& message, std::size_t bytes) {
+  for (; bytes > 0 && message.msg_iovlen > 0 && bytes >= message.msg_iov->iov_len; --message.msg_iovlen)
+    bytes -= (message.msg_iov++)->iov_len;
+  if (bytes == 0 || message.msg_iovlen == 0) return;
+  iovec& first = *message.msg_iov;
+  first = {.iov_base = static_cast<std::byte*>(first.iov_base) + bytes, .iov_len = first.iov_len - bytes};
 }
 
 std::size_t length_of(const msghdr& message) {
@@ -90,7 +133,14 @@ bool needs_detour(const msghdr& message, std::size_t prefix, unsigned mtu) {
 
 struct PacketTransmitter::State {
   explicit State(const PacketTransmitterOptions& options)
-      : prefix_bytes(options.virtio_header ? sizeof(VirtioHeader) : 0),
+      : sent_prefix_bytes(options.prefix_bytes > 0 ? kVirtioPrefixBytes : 0),
+        noted_bytes(options.prefix_bytes - sent_prefix_bytes),
+        added_bytes(headgate::added_bytes(options.link_header)),
+        addresses(addresses_of(options.interface_index)),
+        mark(options.mark),
+        notes(options.notes),
+        shape(options.shape),
+        sends_on_peer(options.sends_on_peer),
         mtu(options.mtu),
         detour_index(options.detour_index),
         socket(open_send_socket(options)) {}
@@ -100,16 +150,27 @@ struct PacketTransmitter::State {
 
   // Describes as many of the frames as fit into one call, at least one. Returns how many.
   std::size_t gather(std::span<const OutgoingFrame> frames);
+  void take_notes(msghdr& message, MarkControl& control);
+  void take_added_header(msghdr& message, VirtioHeader& virtio);
   // Sends the first `count` of what was gathered, and says for each in `sent` whether it was.
   void send_gathered(std::size_t count, std::span<bool> sent);
 
   bool send_by_detour(const msghdr& message) const;
 
-  std::size_t prefix_bytes;
+  std::size_t sent_prefix_bytes;
+  std::size_t noted_bytes;               // in front of them, that the socket does not take
+  std::size_t added_bytes;               // behind them, likewise
+  std::array<sockaddr_ll, 2> addresses;  // of IPv4, IPv6
+  std::uint32_t mark;
+  NotesTable* notes;
+  std::uint32_t shape;
+  bool sends_on_peer;
   unsigned mtu;
   int detour_index;
   FileDescriptor socket;
   std::vector<mmsghdr> messages = std::vector<mmsghdr>(kMessagesMax);
+  std::vector<MarkControl> controls = std::vector<MarkControl>(kMessagesMax);
+  std::vector<VirtioHeader> virtio_headers = std::vector<VirtioHeader>(kMessagesMax);
   std::vector<iovec> parts = std::vector<iovec>(kPartsMax);
 };
 
@@ -118,12 +179,46 @@ std::size_t PacketTransmitter::State::gather(std::span<const OutgoingFrame> fram
   std::size_t count = 0;
   for (; count < std::min(frames.size(), kMessagesMax); ++count) {
     const auto& frame = frames[count].parts;
-    if (used + frame.size() > kPartsMax) break;
-    messages[count].msg_hdr = {.msg_iov = &parts[used], .msg_iovlen = frame.size()};
+    const std::size_t extra = added_bytes > 0 ? 1 : 0;  // part, for take_added_header()
+    if (used + extra + frame.size() > kPartsMax) break;
+    used += extra;
+    msghdr& message = messages[count].msg_hdr;
+    message = {.msg_iov = &parts[used], .msg_iovlen = frame.size()};
     for (const auto& part : frame)
       parts[used++] = {.iov_base = const_cast<std::byte*>(part.data()), .iov_len = part.size()};
+    if (noted_bytes > 0) take_notes(message, controls[count]);
+    if (added_bytes > 0) take_added_header(message, virtio_headers[count]);
   }
   return count;
+}
+
+// Of a message's first bytes, which are not sent.
+void PacketTransmitter::State::take_notes(msghdr& message, MarkControl& control) {
+  iovec& first = message.msg_iov[0];
+  auto* const start = static_cast<std::byte*>(first.iov_base);
+  const std::uint32_t place =
+      notes == nullptr ? 0
+                       : notes->place_of(read_packet_notes({start, noted_bytes}), sends_on_peer ? shape : 0);
+  first = {.iov_base = start + noted_bytes, .iov_len = first.iov_len - noted_bytes};
+  if (place != 0) set_mark(message, control, mark | place);
+}
+
+// The virtio header gets a part of its own ahead of the rest, for the frame may be in memory that only the kernel writes.
+void PacketTransmitter::State::take_added_header(msghdr& message, VirtioHeader& virtio) {
+  const auto start = start_of<sizeof(VirtioHeader) + kEthernetHeaderBytes>(message);
+  const bool ipv4 =
+      std::memcmp(&start[start.size() - kTypeBytes], &addresses[0].sll_protocol, kTypeBytes) == 0;
+  std::memcpy(&virtio, start.data(), sizeof virtio);
+  const auto shorten = [this](std::uint16_t& offset) {
+    offset = static_cast<std::uint16_t>(offset - std::min<std::size_t>(offset, added_bytes));
+  };
+  shorten(virtio.checksum_start);
+  shorten(virtio.header_length);
+  skip(message, start.size());
+  *--message.msg_iov = {.iov_base = &virtio, .iov_len = sizeof virtio};
+  ++message.msg_iovlen;
+  message.msg_name = &addresses[ipv4 ? 0 : 1];
+  message.msg_namelen = sizeof addresses[0];
 }
 
 void PacketTransmitter::State::send_gathered(std::size_t count, std::span<bool> sent) {
@@ -144,11 +239,14 @@ void PacketTransmitter::State::send_gathered(std::size_t count, std::span<bool> 
 
 // Only what the kernel has not tried to send because of its length.
 bool PacketTransmitter::State::send_by_detour(const msghdr& message) const {
-  if (detour_index == 0 || !needs_detour(message, prefix_bytes, mtu)) return false;
+  if (detour_index == 0 || !needs_detour(message, sent_prefix_bytes, mtu)) return false;
   sockaddr_ll address = address_of(detour_index);
   msghdr detoured = message;
   detoured.msg_name = &address;
   detoured.msg_namelen = sizeof address;
+  MarkControl control;
+  if (notes != nullptr && shape != 0)
+    set_mark(detoured, control, mark | notes->place_of_shape(place_in_mark(message), shape));
   return sendmsg(socket.get(), &detoured, MSG_DONTWAIT) >= 0;
 }
 

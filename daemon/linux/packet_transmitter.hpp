@@ -12,17 +12,26 @@
 #include <cstdint>
 #include <memory>
 
+#include "pipeline/link_header.hpp"
 #include "pipeline/packet_io.hpp"
 
 namespace headgate {
+
+class NotesTable;
 
 struct PacketTransmitterOptions {
   int interface_index = 0;
   std::uint32_t mark = 0;
   bool qdisc_bypass = false;
-  bool virtio_header = false;  // each frame begins with a struct virtio_net_hdr
-  int detour_index = 0;        // TrafficDivert::peer_index(); 0: no detour
-  unsigned mtu = 1500;         // of the interface; only matters for the detour
+  std::uint8_t prefix_bytes = 0;  // that each frame begins with: pipeline/frame_prefix.hpp
+  NotesTable* notes = nullptr;  // where the program finds what was noted beside a packet; null: that is lost
+  // The place by which the program knows the shape of what is sent on the divert device's peer; 0: it has no others.
+  std::uint32_t shape = 0;
+  bool sends_on_peer = false;  // interface_index is that peer
+  // Of the interface. None: frames have one all the same, that is not sent, and the virtio header counts it.
+  LinkHeader link_header = LinkHeader::ethernet;
+  int detour_index = 0;  // TrafficDivert::peer_index(); 0: no detour
+  unsigned mtu = 1500;   // of the interface; only matters for the detour
 };
 
 class PacketTransmitter : public PacketSink {

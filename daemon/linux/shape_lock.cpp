@@ -32,9 +32,12 @@ std::string process_text(pid_t process) {
 [[noreturn]] void refuse(const Link& interface, Direction direction, pid_t holder) {
   const std::string title = interface.name + " " + name_of(direction);
   if (holder != getpid()) throw std::runtime_error(title + " is already shaped by " + process_text(holder));
-  throw std::runtime_error(
-      title + " is already shaped by another [[shape]], that may call it by another of its names (" +
-      interface.all_names() + "): expected its classes in one [[shape]]");
+  const std::string names =
+      interface.alternative_names.empty()
+          ? ""
+          : ", that may call it by another of its names (" + interface.all_names() + ")";
+  throw ShapedHere(title + " is already shaped by another [[shape]]" + names +
+                   ": expected its classes in one [[shape]]");
 }
 
 // Where this user may not write, the mark alone must do.

@@ -6,18 +6,25 @@
 #pragma once
 
 #include <optional>
+#include <stdexcept>
 #include <string>
 
-#include "headgate/config.hpp"
 #include "linux/instance_lock.hpp"
 #include "linux/live_mark.hpp"
 #include "linux/netlink.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 
+// Another shape of this process has it.
+class ShapedHere : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 class ShapeLock {
  public:
-  // Throws std::runtime_error that names the process which shapes it already.
+  // Throws std::runtime_error that names the process which shapes it already, or ShapedHere.
   ShapeLock(const Link& interface, Direction direction);
 
   // Which process shapes the interface: "process 1234". None: nobody does.

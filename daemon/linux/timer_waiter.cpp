@@ -66,12 +66,12 @@ TimerWaiter::TimerWaiter()
     : event_(check_system_call("eventfd", eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
       polled_{{.fd = event_.get(), .events = POLLIN, .revents = 0}} {}
 
-void TimerWaiter::add(PacketSource& source) {
+void TimerWaiter::add(Arrivals& source) {
   sources_.push_back(&source);
   polled_.push_back({.fd = source.descriptor(), .events = POLLIN, .revents = 0});
 }
 
-void TimerWaiter::remove(PacketSource& source) {
+void TimerWaiter::remove(Arrivals& source) {
   const auto found = std::find(sources_.begin(), sources_.end(), &source);
   if (found == sources_.end()) return;
   polled_.erase(polled_.begin() + 1 + (found - sources_.begin()));
@@ -125,8 +125,11 @@ void TimerWaiter::wait_for_arrivals(std::optional<Instant> until, bool busy) {
   };
   if (busy) return clock.sleep(std::min(left().value_or(kNap), kNap));
   Duration nap = kShortestNap;
-  for (bool napping = false; state_.load(std::memory_order_acquire) == kWaiting && !has_arrived();
-       napping = !napping) {
+  const auto nothing_yet = [this] {
+    for (Arrivals* source : sources_) source->before_wait();
+    return state_.load(std::memory_order_acquire) == kWaiting && !has_arrived();
+  };
+  for (bool napping = false; nothing_yet(); napping = !napping) {
     std::optional<Duration> limit = left();
     if (limit == Duration::zero()) return;
     if (napping) {
@@ -158,7 +161,7 @@ bool TimerWaiter::poll(std::optional<Duration> limit, bool sources_too) {
 
 bool TimerWaiter::has_arrived() const {
   return std::any_of(sources_.begin(), sources_.end(),
-                     [](const PacketSource* source) { return source->waiting(); });
+                     [](const Arrivals* source) { return source->waiting(); });
 }
 
 void TimerWaiter::spin_until(Instant deadline) {

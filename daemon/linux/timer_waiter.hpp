@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "headgate/clock.hpp"
-#include "headgate/config.hpp"
 #include "linux/file_descriptor.hpp"
 #include "pipeline/waiter.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 
@@ -31,8 +31,8 @@ class TimerWaiter : public Waiter {
  public:
   TimerWaiter();  // throws std::system_error
 
-  void add(PacketSource& source) override;
-  void remove(PacketSource& source) override;
+  void add(Arrivals& source) override;
+  void remove(Arrivals& source) override;
   void prepare() override;
   void wait(std::optional<Instant> deadline, bool busy) override;
   void cancel() override;
@@ -68,7 +68,7 @@ class TimerWaiter : public Waiter {
   FileDescriptor event_;  // written by wake()
 
   // Waiting thread.
-  std::vector<PacketSource*> sources_;
+  std::vector<Arrivals*> sources_;
   // The event, and each source in its order. For poll(): with epoll the kernel would pay for each frame that arrives, also
   // while nobody waits.
   std::vector<pollfd> polled_;

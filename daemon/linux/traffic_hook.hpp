@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "headgate/config.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 

@@ -4,10 +4,15 @@
 #include <net/if.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
+#include <memory>
 #include <string_view>
 
 #include "linux/bpf_attachment.hpp"
+#include "linux/bpf_support.hpp"
+
+#include "wire.skel.h"
 
 namespace headgate {
 
@@ -49,10 +54,35 @@ void choose_last_place(Filter& filter, const std::vector<Filter>& others) {
   }
 }
 
+// The program of wire.bpf.c, loaded.
+class WireProgram {
+ public:
+  explicit WireProgram(int to) : skeleton_(open_skeleton()) {
+    skeleton_->rodata->wire_device = static_cast<std::uint32_t>(to);
+    if (const int result = wire_bpf::load(skeleton_.get()); result < 0) fail_to_load(-result);
+  }
+  int descriptor() const { return bpf_program__fd(skeleton_->progs.wire); }
+
+ private:
+  static wire_bpf* open_skeleton() {
+    keep_bpf_complaints();
+    wire_bpf* const skeleton = wire_bpf::open();
+    if (skeleton == nullptr) fail_to_load(errno);
+    return skeleton;
+  }
+  struct Destroy {
+    void operator()(wire_bpf* skeleton) const { wire_bpf::destroy(skeleton); }
+  };
+  std::unique_ptr<wire_bpf, Destroy> skeleton_;
+};
+
 }  // namespace
 
-Wire::Wire(Netlink& netlink, const Link& from, const Link& to, int program)
-    : netlink_(netlink), from_(from.index), to_(to.index), program_id_(program_id(program)) {
+// The filter holds the program.
+Wire::Wire(Netlink& netlink, const Link& from, const Link& to)
+    : netlink_(netlink), from_(from.index), to_(to.index) {
+  const WireProgram program(to_);
+  program_id_ = program_id(program.descriptor());
   const bool made_clsact = netlink_.ensure_clsact(from_);
   const std::vector<Filter> others = filters_at(netlink_, from_);
   std::vector<Filter> older;
@@ -68,7 +98,7 @@ Wire::Wire(Netlink& netlink, const Link& from, const Link& to, int program)
   if (promiscuous_by_us) filter_.name += kPromiscuousSuffix;
   choose_last_place(filter_, others);
   try {
-    netlink_.add_bpf_filter(from_, filter_, program);
+    netlink_.add_bpf_filter(from_, filter_, program.descriptor());
   } catch (...) {
     if (made_clsact) netlink_.delete_clsact(from_);
     throw;

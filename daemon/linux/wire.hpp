@@ -15,9 +15,8 @@ namespace headgate {
 
 class Wire {
  public:
-  // Lays the wire, or takes over one that a dead daemon left, without a gap. `program`: see divert.bpf.c.
-  // `netlink` must outlive this object.
-  Wire(Netlink& netlink, const Link& from, const Link& to, int program);
+  // Lays the wire, or takes over one that a dead daemon left, without a gap. `netlink` must outlive this object.
+  Wire(Netlink& netlink, const Link& from, const Link& to);
   ~Wire();  // removes it, unless it is to be kept
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
@@ -38,7 +37,7 @@ class Wire {
   Netlink& netlink_;
   const int from_;
   const int to_;
-  const std::uint32_t program_id_;
+  std::uint32_t program_id_ = 0;
   Filter filter_;
   bool clsact_is_ours_ = false;
   bool kept_ = false;

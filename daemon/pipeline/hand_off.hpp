@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "headgate/packet.hpp"
 #include "pipeline/hand_off_ring.hpp"
+#include "vocabulary/packet.hpp"
 
 namespace headgate {
 

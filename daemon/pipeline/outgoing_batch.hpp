@@ -13,8 +13,8 @@
 #include "core/schedule.hpp"
 #include "core/shaper.hpp"
 #include "headgate/clock.hpp"
-#include "headgate/packet.hpp"
 #include "pipeline/packet_io.hpp"
+#include "vocabulary/packet.hpp"
 
 namespace headgate {
 
@@ -53,7 +53,7 @@ class OutgoingBatch {
     std::size_t parts = 0;
   };
   struct TaggedHeader {
-    std::array<std::byte, 32> bytes;
+    std::array<std::byte, 48> bytes;
   };
   // One port's share: places in unshaped_ and in due_.
   struct Share {

@@ -13,16 +13,31 @@ namespace headgate {
 struct CapturedFrame {
   std::span<const std::byte> frame;  // what was captured; shorter than wire_length when clipped
   std::uint32_t wire_length = 0;
-  std::uint8_t prefix_bytes = 0;  // of a virtio header, which stands in front of the frame in memory
+  std::uint8_t prefix_bytes = 0;  // in front of the frame in memory: pipeline/frame_prefix.hpp
   std::uint32_t slot = 0;         // for give_back()
   std::uint16_t vlan_tpid = 0;    // the tag that the kernel stripped; 0: none
   std::uint16_t vlan_tci = 0;
+  std::uint32_t cgroups = 0;  // ArrivingPacket
 };
 
-class PacketSource {
+// What a worker waits at.
+class Arrivals {
  public:
-  virtual ~PacketSource() = default;
+  virtual ~Arrivals() = default;
 
+  // Any thread. A frame has arrived that no receive() has given yet.
+  virtual bool waiting() const = 0;
+
+  // For a waiter: readable when a frame may have arrived. -1: nothing to wait at.
+  virtual int descriptor() const { return -1; }
+  // The worker that reads: the descriptor has an error, which receive() is to judge.
+  virtual void note_error() {}
+  // The worker that reads: it is going to wait at the descriptor, after a last look at waiting().
+  virtual void before_wait() {}
+};
+
+class PacketSource : public Arrivals {
+ public:
   // The worker that reads. Fills `out` with frames that have arrived, oldest first; fewer than `out` holds
   // only when no more have arrived or all slots are out. Never blocks.
   // Throws std::system_error when the source is gone for good; a device that is down is not an error.
@@ -32,8 +47,9 @@ class PacketSource {
   // time, so a step of that clock adds to it.
   virtual Duration waited() const = 0;
 
-  // Any thread. A frame has arrived that receive() has not given yet.
-  virtual bool waiting() const = 0;
+  // The worker that reads. reached_line(): everything has been given that had arrived at the last draw_line().
+  virtual void draw_line() {}
+  virtual bool reached_line() const { return !waiting(); }
 
   // Any worker of the shape. Where there is one, slots return in the order in which receive() gave them.
   virtual void give_back(std::span<const std::uint32_t> slots) = 0;
@@ -41,10 +57,18 @@ class PacketSource {
   // Number of slots: the most frames that can be out at once.
   virtual std::size_t slots() const = 0;
 
-  // For a waiter: readable when a frame may have arrived. -1: nothing to wait at.
-  virtual int descriptor() const { return -1; }
-  // The worker that reads: the descriptor has an error, which receive() is to judge.
-  virtual void note_error() {}
+  // The worker that reads. In between, frames of a shared source are given to it.
+  virtual void begin() {}
+  virtual void end() {}
+  // It has its frames from a shared source, where the worker waits for them.
+  virtual bool is_shared() const { return false; }
+};
+
+// Gives what arrives to the sources of several ports of one worker.
+class SharedSource : public Arrivals {
+ public:
+  // The worker. Looks at no more than `most` frames.
+  virtual void distribute(std::size_t most) = 0;
 };
 
 // A frame to send, gathered from parts.

@@ -25,9 +25,11 @@ struct PacketTap::Record {
   std::int64_t at = 0;  // nanoseconds of Instant
 };
 
-PacketTap::PacketTap(std::string class_name, PacketEventSet events, std::size_t memory)
+PacketTap::PacketTap(std::string class_name, PacketEventSet events, std::size_t memory,
+                     LinkHeader link_header)
     : class_name_(std::move(class_name)),
       events_(events),
+      link_header_(link_header),
       memory_(std::bit_ceil(std::max(memory, kLeastMemory))) {}
 
 // Where a record of `bytes` may be written, or null. A filler may have been written before it.
@@ -50,6 +52,8 @@ void PacketTap::put(PacketEvent event, DropReason reason, Instant at, std::uint3
                     FrameParts frame) {
   std::size_t frame_bytes = 0;
   for (const auto& part : frame) frame_bytes += part.size();
+  const std::size_t left_out = std::min(added_bytes(link_header_), frame_bytes);
+  frame_bytes -= left_out;
   const std::size_t bytes =
       (sizeof(Record) + frame_bytes + alignof(Record) - 1) / alignof(Record) * alignof(Record);
   const std::lock_guard turn(put_mutex_);
@@ -60,12 +64,17 @@ void PacketTap::put(PacketEvent event, DropReason reason, Instant at, std::uint3
   }
   new (target) Record{.bytes = static_cast<std::uint32_t>(bytes),
                       .frame_bytes = static_cast<std::uint32_t>(frame_bytes),
-                      .wire_length = wire_length,
+                      .wire_length = wire_length - static_cast<std::uint32_t>(left_out),
                       .event = event,
                       .reason = reason,
                       .at = at.time_since_epoch().count()};
   target += sizeof(Record);
-  for (const auto& part : frame) target = std::copy(part.begin(), part.end(), target);
+  std::size_t to_skip = left_out;
+  for (const auto& part : frame) {
+    const std::size_t skipped = std::min(to_skip, part.size());
+    to_skip -= skipped;
+    target = std::copy(part.begin() + static_cast<std::ptrdiff_t>(skipped), part.end(), target);
+  }
   written_.store(written_.load(std::memory_order_relaxed) + bytes, std::memory_order_release);
 }
 

@@ -15,8 +15,9 @@
 #include <vector>
 
 #include "headgate/clock.hpp"
-#include "headgate/drop_reason.hpp"
-#include "headgate/packet_event.hpp"
+#include "pipeline/link_header.hpp"
+#include "vocabulary/drop_reason.hpp"
+#include "vocabulary/packet_event.hpp"
 
 namespace headgate {
 
@@ -32,10 +33,12 @@ class PacketTap {
  public:
   static constexpr std::size_t kDefaultMemory = 4 * 1024 * 1024;
 
-  // `memory` in bytes, rounded up to a power of two.
-  PacketTap(std::string class_name, PacketEventSet events, std::size_t memory = kDefaultMemory);
+  // `memory` in bytes, rounded up to a power of two. `link_header`: what the packets begin with on their link, and here.
+  PacketTap(std::string class_name, PacketEventSet events, std::size_t memory = kDefaultMemory,
+            LinkHeader link_header = LinkHeader::ethernet);
 
   const std::string& class_name() const { return class_name_; }
+  LinkHeader link_header() const { return link_header_; }
   bool wants(PacketEvent event) const { return events_[static_cast<std::size_t>(event)]; }
 
   // Workers.
@@ -63,6 +66,7 @@ class PacketTap {
 
   const std::string class_name_;
   const PacketEventSet events_;
+  const LinkHeader link_header_;
   std::vector<std::byte> memory_;
   std::atomic<std::uint64_t> missed_{0};
   std::atomic<bool> ended_{false};

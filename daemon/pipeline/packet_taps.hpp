@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/drop_observer.hpp"
-#include "headgate/config.hpp"
 #include "pipeline/packet_tap.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 

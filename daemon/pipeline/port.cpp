@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pipeline/frame_prefix.hpp"
 #include "pipeline/part_of_flow.hpp"
 #include "pipeline/super_packet.hpp"
 #include "pipeline/wire_charge.hpp"
@@ -25,6 +26,8 @@ Port::Port(PortOptions options, Clock& clock)
       watch_(options.watch),
       clock_(clock),
       classifier_(std::move(options.classifier)),
+      super_packet_cut_(options.super_packet_cut),
+      added_bytes_(added_bytes(options.link_header)),
       part_(options.part),
       inputs_(options.peers.size()),
       outputs_(options.peers.size()) {
@@ -36,7 +39,7 @@ Port::Port(PortOptions options, Clock& clock)
     inputs_[i].from = &peer->from;
     outputs_[i] = {.to = &peer->to, .waiter = &peer->waiter};
   }
-  if (options.cuts_super_packets) pieces_.resize(kPiecesBytes);
+  if (super_packet_cut_ != SuperPacketCut::none) pieces_.resize(kPiecesBytes);
 }
 
 std::size_t Port::read(std::size_t most, OutgoingBatch& outgoing) {
@@ -46,21 +49,21 @@ std::size_t Port::read(std::size_t most, OutgoingBatch& outgoing) {
   blocked_ = limit == 0;
   const std::size_t count = receive(limit);
   if (!reads()) return count;
-  const bool all = count < limit;  // the source has nothing more
+  const bool all = count < limit;  // the source has nothing more at hand
   if (count > 0 || must_look_again() || watch_.told(part_)) {
     const Instant now = clock_.now();
-    clearing_ = watch_.must_clear(part_, now);
+    look_whether_to_clear(now);
     if (count > 0) note_lateness(now);
     if (clearing_) {
-      clear(count, all);
+      clear(count, all && source_.reached_line());
     } else {
       take(count, outgoing);
-      if (count < kBusyFrames || !watch_.may_reset_later(part_, now))
-        reset_withheld_ = !watch_.reset(part_, now, clock_);
+      const bool later = count >= kBusyFrames && watch_.may_reset_later(part_, now);
+      reset_withheld_ = later || !watch_.reset(part_, now, clock_);
     }
   }
   if (all && !blocked_) late_ = false;
-  if (ended_ && all && !blocked_) end_reading();
+  if (ended_ && all && !blocked_ && source_.reached_line()) end_reading();
   return count;
 }
 
@@ -121,8 +124,12 @@ void Port::take(std::size_t count, OutgoingBatch& outgoing) {
   publish();
 }
 
+Count Port::on_wire(Count frames) const {
+  return {frames.packets, frames.bytes - frames.packets * added_bytes_};
+}
+
 ArrivingPacket Port::describe(const CapturedFrame& captured, Instant now) const {
-  const Count charge = wire_charge(captured);
+  const Count charge = on_wire(wire_charge(captured));
   ArrivingPacket packet{.frame = captured.frame,
                         .arrival = now,
                         .charged_bytes = static_cast<std::uint32_t>(charge.bytes),
@@ -130,14 +137,16 @@ ArrivingPacket Port::describe(const CapturedFrame& captured, Instant now) const 
                         .vlan_tpid = captured.vlan_tpid,
                         .vlan_tci = captured.vlan_tci,
                         .prefix_bytes = captured.prefix_bytes,
-                        .late = late_ || now < late_until_};
+                        .late = late_ || now < late_until_,
+                        .cgroups = captured.cgroups};
   classifier_->classify(packet);
   return packet;
 }
 
 // Of a shaped class.
 void Port::arrive(const ArrivingPacket& packet, Instant now) {
-  if (!pieces_.empty() && packet.charged_packets > 1 && arrive_in_pieces(packet, now)) return;
+  const bool may_cut = super_packet_cut_ != SuperPacketCut::none && packet.charged_packets > 1;
+  if (may_cut && arrive_in_pieces(packet, now)) return;
   add_arriving(packet, now, Shaper::Frames::lent);
 }
 
@@ -146,23 +155,33 @@ bool Port::arrive_in_pieces(const ArrivingPacket& packet, Instant now) {
   const auto super_packet = SuperPacket::read(packet.frame, packet.vlan_tpid != 0 ? kTagBytes : 0);
   if (!super_packet) return false;
   const std::size_t segments = super_packet->segments();
-  const std::size_t at_once =
-      segments_at_once(classifier_->classes()[packet.class_index], super_packet->charge(0, 1));
+  const std::size_t at_once = segments_of_a_piece(*super_packet, packet.class_index);
   if (at_once >= segments) return false;
   cuts_ = true;
+  // Each piece has what is noted beside the packet.
+  const std::size_t noted = packet.prefix_bytes - std::size_t{kVirtioPrefixBytes};
+  const std::byte* const notes = packet.frame.data() - packet.prefix_bytes;
   for (std::size_t first = 0; first < segments; first += at_once) {
     const std::size_t count = std::min(at_once, segments - first);
-    const std::size_t bytes = super_packet->piece_bytes(first, count);
+    const std::size_t bytes = noted + super_packet->piece_bytes(first, count);
     if (pieces_used_ + bytes > pieces_.size()) admit(now);
-    const Count charge = super_packet->charge(first, count);
+    const Count charge = on_wire(super_packet->charge(first, count));
     ArrivingPacket piece = packet;
-    piece.frame = super_packet->write_piece(first, count, std::span(pieces_).subspan(pieces_used_, bytes));
+    const std::span<std::byte> out = std::span(pieces_).subspan(pieces_used_, bytes);
+    std::copy_n(notes, noted, out.begin());
+    piece.frame = super_packet->write_piece(first, count, out.subspan(noted));
     piece.charged_packets = static_cast<std::uint16_t>(charge.packets);
     piece.charged_bytes = static_cast<std::uint32_t>(charge.bytes);
     pieces_used_ += bytes;
     add_arriving(piece, now, Shaper::Frames::copied);
   }
   return true;
+}
+
+// Kernels before Linux 6.2 refuse to send a UDP super-packet.
+std::size_t Port::segments_of_a_piece(const SuperPacket& super_packet, ClassIndex class_index) const {
+  if (super_packet_cut_ == SuperPacketCut::single_segments || super_packet.is_udp()) return 1;
+  return segments_at_once(classifier_->classes()[class_index], on_wire(super_packet.charge(0, 1)));
 }
 
 void Port::add_arriving(const ArrivingPacket& packet, Instant now, Shaper::Frames frames) {
@@ -201,9 +220,16 @@ void Port::drop_queued() {
   shaper_.drop_all(DropReason::overtaken);
 }
 
+// What has come by now is older than what passed.
+void Port::look_whether_to_clear(Instant now) {
+  const bool must = watch_.must_clear(part_, now);
+  if (must && !clearing_) source_.draw_line();
+  clearing_ = must;
+}
+
 void Port::look_after_pause(Instant now) {
   if (!reads() || clearing_) return;
-  clearing_ = watch_.must_clear(part_, now);
+  look_whether_to_clear(now);
   if (clearing_) drop_queued();
 }
 
@@ -297,9 +323,9 @@ std::size_t Port::slots_out() const {
 
 void Port::look_at_switch() {
   const Instant now = clock_.now();
-  if (source_.waiting() || clearing_) return;
-  clearing_ = watch_.must_clear(part_, now);
-  if (clearing_) return clear(0, true);
+  if (!source_.reached_line() || clearing_) return;
+  look_whether_to_clear(now);
+  if (clearing_) return clear(0, source_.reached_line());
   reset_withheld_ = !watch_.reset(part_, now, clock_);
 }
 
@@ -313,6 +339,7 @@ void Port::end_reading(std::exception_ptr failure) {
 }
 
 void Port::begin_end(std::function<void()> done) {
+  source_.draw_line();
   ended_ = std::move(done);
 }
 

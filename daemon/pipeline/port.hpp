@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -25,6 +26,7 @@
 #include "core/shaper.hpp"
 #include "headgate/clock.hpp"
 #include "pipeline/hand_off.hpp"
+#include "pipeline/link_header.hpp"
 #include "pipeline/outgoing_batch.hpp"
 #include "pipeline/packet_io.hpp"
 #include "pipeline/packet_taps.hpp"
@@ -34,12 +36,21 @@
 
 namespace headgate {
 
+class SuperPacket;
+
 // Another part of the same shape.
 struct PortPeer {
   HandOff& to;
   HandOff& from;
   PacketSource& source;  // where the frames stand that it hands over
   Waiter& waiter;        // of its worker
+};
+
+// What becomes of super-packets of shaped classes, those that can be cut (super_packet.hpp).
+enum class SuperPacketCut : std::uint8_t {
+  none,             // they stay whole
+  by_rate,          // into pieces, by the rate of their class; of UDP into single segments
+  single_segments,  // into the packets that they stand for
 };
 
 struct PortOptions {
@@ -49,7 +60,8 @@ struct PortOptions {
   PacketTaps& taps;
   ShapeWatch& watch;
   std::shared_ptr<const Classifier> classifier;
-  bool cuts_super_packets = false;  // into pieces, by the rate of their class
+  SuperPacketCut super_packet_cut = SuperPacketCut::none;
+  LinkHeader link_header = LinkHeader::ethernet;
   std::size_t part = 0;
   std::vector<std::optional<PortPeer>> peers =
       std::vector<std::optional<PortPeer>>(1);  // by part; none: this one
@@ -64,7 +76,7 @@ class Port {
   std::size_t read(std::size_t most, OutgoingBatch& outgoing);
   std::size_t take_hand_overs(std::size_t most);
   bool has_hand_overs() const;
-  // A reset of the dead-man switch was refused: the port must look again even if no frame comes.
+  // A reset of the dead-man switch was refused or put off: the port must look again even if no frame comes.
   bool must_look_again() const { return reset_withheld_ || clearing_; }
   // The worker has been away for longer than the patience, and is to send before it has come to each port: drops what
   // waits where younger packets have passed it.
@@ -134,8 +146,10 @@ class Port {
   std::size_t room() const;
   std::size_t receive(std::size_t limit);
   void note_lateness(Instant now);
+  void look_whether_to_clear(Instant now);
   void take(std::size_t count, OutgoingBatch& outgoing);
   ArrivingPacket describe(const CapturedFrame& captured, Instant now) const;
+  Count on_wire(Count frames) const;
   void clear(std::size_t count, bool all);
   void drop_queued();
   void drop(const ArrivingPacket& packet, DropReason reason, bool clipped);
@@ -144,6 +158,7 @@ class Port {
   void publish();
   void arrive(const ArrivingPacket& packet, Instant now);
   bool arrive_in_pieces(const ArrivingPacket& packet, Instant now);
+  std::size_t segments_of_a_piece(const SuperPacket& super_packet, ClassIndex class_index) const;
   void add_arriving(const ArrivingPacket& packet, Instant now, Shaper::Frames frames);
   void admit(Instant now);
   void admit_arriving(Instant now);
@@ -158,6 +173,8 @@ class Port {
   ShapeWatch& watch_;
   Clock& clock_;
   std::shared_ptr<const Classifier> classifier_;
+  const SuperPacketCut super_packet_cut_;
+  const std::size_t added_bytes_;  // of each frame, that its packet does not have on the wire
   const std::size_t part_;
   std::vector<Input> inputs_;    // by part
   std::vector<Output> outputs_;  // by part
@@ -182,7 +199,7 @@ class Port {
   std::array<ArrivingPacket, kBatch> arriving_;
   std::size_t arriving_count_ = 0;
   Shaper::Frames arriving_frames_ = Shaper::Frames::lent;  // of those in arriving_
-  std::vector<std::byte> pieces_;  // of super-packets, until they are admitted; empty: none is cut
+  std::vector<std::byte> pieces_;                          // of super-packets, until they are admitted
   std::size_t pieces_used_ = 0;
   bool cuts_ = false;  // the last reading had some
 };

@@ -24,8 +24,8 @@
 #include "core/classifier.hpp"
 #include "core/shaper.hpp"
 #include "headgate/clock.hpp"
-#include "headgate/packet.hpp"
 #include "pipeline/waiter.hpp"
+#include "vocabulary/packet.hpp"
 
 namespace headgate {
 

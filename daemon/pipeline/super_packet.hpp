@@ -1,9 +1,11 @@
-// TCP super-packets (GSO, GRO) and the pieces that they are cut into. A piece holds some of the segments: one of them is an
-// ordinary packet, more are a smaller super-packet.
+// TCP and UDP super-packets (GSO, GRO) and the pieces that they are cut into. A piece holds some of the segments: one of
+// them is an ordinary packet, more are a smaller super-packet.
 //
-// What the headers of a piece say is what the kernel's own segmentation (tcp_gso_segment() in net/ipv4/tcp_offload.c)
-// would say: lengths, the IPv4 identification counted on by segments, the sequence number by bytes; CWR stays with the
-// first piece, FIN and PSH with the last. The TCP checksum stays unfinished, as the virtio header says.
+// What the headers of a piece say is what the kernel's own segmentation (net/ipv4/tcp_offload.c, udp_offload.c) would say:
+// lengths, the IPv4 identification counted on by segments, TCP's sequence number by bytes; CWR stays with the first piece,
+// FIN and PSH with the last. The TCP or UDP checksum stays unfinished, as the virtio header says.
+//
+// Of the virtio header only the type, the size of a segment and the place of the checksum count, not header_length.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +14,9 @@
 #include <span>
 
 #include "headgate/clock.hpp"
-#include "headgate/config.hpp"
-#include "headgate/statistics.hpp"
 #include "pipeline/virtio_header.hpp"
+#include "vocabulary/config.hpp"
+#include "vocabulary/statistics.hpp"
 
 namespace headgate {
 
@@ -22,10 +24,11 @@ class SuperPacket {
  public:
   // Of a frame without the tag that the kernel stripped, of `stripped_bytes` (0 or 4), with its virtio header in front of it
   // in memory; that counts the tag as part of the frame. None: it is no super-packet, or none of those that can be cut:
-  // TCP right behind IPv4 or IPv6 with at most two tags in the frame, and with lengths that agree (BIG TCP says none).
+  // TCP or UDP right behind IPv4 or IPv6 with at most two tags in the frame, and with lengths that agree (BIG TCP says none).
   static std::optional<SuperPacket> read(std::span<const std::byte> frame, std::size_t stripped_bytes);
 
   std::size_t segments() const { return segments_; }
+  bool is_udp() const;
 
   // Of the piece of `count` segments from segment `first` on.
   std::size_t piece_bytes(std::size_t first, std::size_t count) const;  // the virtio header too
@@ -52,7 +55,8 @@ class SuperPacket {
 };
 
 // How many segments may leave together of a class: so many that they take at most kLongestPiece at its rate and at most a
-// quarter of its queue, in which packets by themselves would find room; at least one. `segment` is the charge of one.
+// quarter of its queue, in which packets by themselves would find room; at least one. Of a
+// policed class one: each is judged by itself. `segment` is the charge of one.
 inline constexpr Duration kLongestPiece = std::chrono::microseconds(125);
 inline constexpr unsigned kPiecesOfAQueue = 4;
 std::size_t segments_at_once(const ClassConfig& config, const Count& segment);

@@ -10,6 +10,9 @@ struct VirtioHeader {
   static constexpr std::uint8_t kNeedsChecksum = 1;  // flag
   static constexpr std::uint8_t kNoGso = 0;          // GSO types
   static constexpr std::uint8_t kGsoTcp4 = 1;
+  static constexpr std::uint8_t kGsoTcp6 = 4;
+  static constexpr std::uint8_t kGsoUdp = 5;     // UDP_L4, of both families; kernels take it since Linux 6.2
+  static constexpr std::uint8_t kGsoEcn = 0x80;  // beside the type: the packet has CWR set
 
   std::uint8_t flags = 0;
   std::uint8_t gso_type = kNoGso;

@@ -13,8 +13,8 @@ class Waiter {
   virtual ~Waiter() = default;
 
   // The worker: whose arriving frames end a wait.
-  virtual void add(PacketSource& source) = 0;
-  virtual void remove(PacketSource& source) = 0;
+  virtual void add(Arrivals& source) = 0;
+  virtual void remove(Arrivals& source) = 0;
 
   // The worker, before it looks for work the last time: from here on wake() is not lost.
   virtual void prepare() = 0;

@@ -11,14 +11,13 @@ namespace {
 
 constexpr std::uint32_t kTagBytes = 4;
 
-constexpr std::uint8_t kGsoUdp = 5;  // UDP_L4
 constexpr std::uint32_t kUdpHeader = 8;
 constexpr std::uint32_t kTcpHeader = 20;
 
 // Bytes in front of the payload. The transport header begins where its checksum does: super-packets have partial ones.
 std::uint32_t header_bytes(const CapturedFrame& captured, const VirtioHeader& virtio) {
   const std::uint32_t transport = virtio.checksum_start;
-  if ((virtio.gso_type & 0x7f) == kGsoUdp) return transport + kUdpHeader;
+  if ((virtio.gso_type & ~VirtioHeader::kGsoEcn) == VirtioHeader::kGsoUdp) return transport + kUdpHeader;
   constexpr std::uint32_t kDataOffset = 12;
   if (transport + kDataOffset >= captured.frame.size()) return transport + kTcpHeader;
   const auto words = static_cast<std::uint32_t>(captured.frame[transport + kDataOffset]) >> 4;
@@ -32,7 +31,7 @@ Count wire_charge(const CapturedFrame& captured) {
   const Count one{1, captured.wire_length + tag};
   if (captured.prefix_bytes < sizeof(VirtioHeader)) return one;
   VirtioHeader virtio;
-  std::memcpy(&virtio, captured.frame.data() - captured.prefix_bytes, sizeof virtio);
+  std::memcpy(&virtio, captured.frame.data() - sizeof virtio, sizeof virtio);
   if (virtio.gso_type == VirtioHeader::kNoGso || virtio.gso_size == 0) return one;
   // The source has moved the checksum's place behind the tag that it will stand behind when sent.
   virtio.checksum_start = static_cast<std::uint16_t>(virtio.checksum_start - tag);

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "core/header_parser.hpp"
-#include "headgate/statistics.hpp"
 #include "pipeline/packet_io.hpp"
+#include "vocabulary/statistics.hpp"
 
 namespace headgate {
 

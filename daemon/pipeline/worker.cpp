@@ -47,6 +47,7 @@ void Worker::go_round() {
 
 // One batch of frames and one of hand-overs, of all ports together.
 std::size_t Worker::read() {
+  for (SharedSource* source : shared_) source->distribute(Port::kBatch);
   std::size_t frames = 0;
   std::size_t hand_overs = 0;
   const std::size_t count = ports_.size();
@@ -118,7 +119,7 @@ void Worker::attend_to_ports() {
 // Frames that nobody reads for now must not end a wait.
 void Worker::watch_sources() {
   for (PortEntry& entry : ports_) {
-    if (entry.watched == entry.port->reads()) continue;
+    if (entry.port->source().is_shared() || entry.watched == entry.port->reads()) continue;
     entry.watched = !entry.watched;
     if (entry.watched) {
       waiter_.add(entry.port->source());
@@ -164,10 +165,17 @@ void Worker::rest_at_times(Instant now) {
   stretch_since_ = clock_.now();
 }
 
+void Worker::add_shared(SharedSource& source) {
+  waiter_.add(source);
+  shared_.push_back(&source);
+}
+
 void Worker::add_port(Port& port) {
   outgoing_.add_port(port);
-  waiter_.add(port.source());
-  ports_.push_back({.port = &port, .watched = true});
+  const bool watched = !port.source().is_shared();
+  if (watched) waiter_.add(port.source());
+  ports_.push_back({.port = &port, .watched = watched});
+  port.source().begin();
 }
 
 void Worker::remove_port(Port& port) {
@@ -176,6 +184,7 @@ void Worker::remove_port(Port& port) {
   if (found == ports_.end()) return;
   if (found->watched) waiter_.remove(port.source());
   ports_.erase(found);
+  port.source().end();
   outgoing_.remove_port(port);
   port.observe(false);
 }

@@ -46,6 +46,7 @@ class Worker {
 
   // Within a request.
   Schedule& schedule() { return schedule_; }
+  void add_shared(SharedSource& source);  // for good
   void add_port(Port& port);
   void remove_port(Port& port);  // what is queued must not become due: suspend the shaper first
   // Sends some batches of what the port's shaper has queued, regardless of rates; after `give_up` they are dropped (stop).
@@ -99,6 +100,7 @@ class Worker {
     bool watched;  // its source ends a wait
   };
   std::vector<PortEntry> ports_;
+  std::vector<SharedSource*> shared_;
   std::size_t first_port_ = 0;  // that the next round begins with
   WorkerHealth health_;
   bool real_time_ = false;

@@ -31,7 +31,8 @@ std::ptrdiff_t open_descriptors() {
 // What a shape has of the kernel and waits for when it gives it back.
 struct Captured {
   explicit Captured(Netlink& netlink)
-      : device(netlink, "headgate egress of eth0", 1500, DivertDevice::Offload::none),
+      : device(netlink, "headgate egress of eth0", 1500, DivertDevice::Offload::none,
+               DivertDevice::Offload::none),
         ring({.device_index = device.device().index, .slots = 64}),
         transmitter({.interface_index = interface_index("eth0"), .mark = 1}) {}
 

@@ -12,7 +12,7 @@
 
 #include "core/header_parser.hpp"
 #include "linux/divert_fixture.hpp"
-#include "linux/divert_program.hpp"
+#include "linux/divert_place.hpp"
 #include "support/packet_builder.hpp"
 
 namespace headgate::test {
@@ -57,7 +57,7 @@ std::map<std::string, Frame> frames_without_ip() {
 
 TEST_P(ControlTrafficTest, ControlTrafficAndWhatIsNoIpIsNotDiverted) {
   RETURN_UNLESS_APPLICABLE();
-  TrafficDivert divert(options());
+  LoneDivert divert(options());
   Capture capture(divert);
   divert.attach();
   RawPort near("eth0");
@@ -78,7 +78,7 @@ TEST_P(ControlTrafficTest, ControlTrafficAndWhatIsNoIpIsNotDiverted) {
 TEST_P(ControlTrafficTest, ControlTrafficThatIsNotDivertedIsCountedAndWhatIsNoIpIsNot) {
   RETURN_UNLESS_APPLICABLE();
   lab().run("ip link set eth0 multicast off");  // no reports of the host's own in between
-  TrafficDivert divert(options());
+  LoneDivert divert(options());
   divert.attach();
   RawPort near("eth0");
   const Count before = divert.counts().control_traffic;
@@ -96,9 +96,9 @@ TEST_P(ControlTrafficTest, ControlTrafficThatIsNotDivertedIsCountedAndWhatIsNoIp
 
 TEST_P(ControlTrafficTest, ControlTrafficBeyondItsLimitIsDiverted) {
   RETURN_UNLESS_APPLICABLE();
-  DivertOptions limited = options();
+  LoneOptions limited = options();
   limited.control_limit = {PacketRate{1}, std::nullopt};  // a burst of ten, then one a second
-  TrafficDivert divert(limited);
+  LoneDivert divert(limited);
   Capture capture(divert);
   divert.attach();
   RawPort near("eth0");
@@ -120,9 +120,9 @@ TEST_P(ControlTrafficTest, ControlTrafficBeyondItsLimitIsDiverted) {
 
 TEST_P(ControlTrafficTest, ControlTrafficIsDivertedWhereAClassTakesIt) {
   RETURN_UNLESS_APPLICABLE();
-  DivertOptions with_control = options();
+  LoneOptions with_control = options();
   with_control.divert_control = true;
-  TrafficDivert divert(with_control);
+  LoneDivert divert(with_control);
   Capture capture(divert);
   divert.attach();
   RawPort near("eth0");
@@ -141,7 +141,7 @@ TEST_P(ControlTrafficTest, ControlTrafficIsDivertedWhereAClassTakesIt) {
 
 TEST_P(ControlTrafficTest, WhatOnlyResemblesControlTrafficIsDiverted) {
   RETURN_UNLESS_APPLICABLE();
-  TrafficDivert divert(options());
+  LoneDivert divert(options());
   Capture capture(divert);
   divert.attach();
   RawPort near("eth0");
@@ -165,15 +165,15 @@ TEST_P(ControlTrafficTest, WhatOnlyResemblesControlTrafficIsDiverted) {
 
 constexpr int kGoOn = -1;
 
-// Runs the divert program on a frame, without any interface.
+constexpr int kLoopback = 1;  // where the kernel runs a program that is to be tested
+
+// Runs the divert program on a frame.
 class DivertProgramRun {
  public:
-  DivertProgramRun() : program_({.own_mark = 1, .divert_device = 1, .return_device = 1}) {
-    program_.set_diverting(true);
-  }
+  DivertProgramRun() { place_.set_diverting(true); }
 
-  void set_control_limit(const Rate& limit) { program_.set_control_limit(ControlLimit(limit)); }
-  HookCounts counts() const { return program_.counts(); }
+  void set_control_limit(const Rate& limit) { place_.set_control_limit(ControlLimit(limit)); }
+  HookCounts counts() const { return place_.counts(); }
 
   // As a super-packet of UDP, of so many pieces.
   bool diverts_segments(const Frame& frame, std::uint32_t pieces, std::uint32_t piece) {
@@ -184,12 +184,12 @@ class DivertProgramRun {
   }
 
   bool diverts(Frame frame, __sk_buff* context = nullptr) {
-    program_.arm();  // nobody reads what is diverted
+    place_.arm();  // nobody reads what is diverted
     LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame.data(),
                 .data_size_in = static_cast<std::uint32_t>(frame.size()), .ctx_in = context,
                 .ctx_size_in = context == nullptr ? 0 : static_cast<std::uint32_t>(sizeof *context),
                 .repeat = 1);
-    if (bpf_prog_test_run_opts(program_.divert(), &options) != 0)
+    if (bpf_prog_test_run_opts(programs_.divert(Direction::egress), &options) != 0)
       throw std::system_error(errno, std::system_category(), "run the divert program");
     const int verdict = static_cast<int>(options.retval);
     if (verdict != kGoOn && verdict != TC_ACT_REDIRECT) throw std::runtime_error(std::to_string(verdict));
@@ -197,7 +197,9 @@ class DivertProgramRun {
   }
 
  private:
-  DivertProgram program_;
+  DivertPrograms programs_{{.own_mark = 1}};
+  DivertPlace place_{programs_,
+                     {.device = kLoopback, .divert_device = kLoopback, .return_device = kLoopback}};
 };
 
 // What is to be diverted by the parser's word.
@@ -257,7 +259,7 @@ std::vector<Frame> frames_near_control() {
   return frames;
 }
 
-TEST(DivertProgramTest, TheKernelAndTheParserAgreeOnWhatIsControlTraffic) {
+TEST(DivertProgramsTest, TheKernelAndTheParserAgreeOnWhatIsControlTraffic) {
   DivertProgramRun kernel;
   int control = 0;
   for (const Frame& frame : frames_near_control()) {
@@ -267,7 +269,7 @@ TEST(DivertProgramTest, TheKernelAndTheParserAgreeOnWhatIsControlTraffic) {
   EXPECT_GE(control, 50);
 }
 
-TEST(DivertProgramTest, TheKernelAndTheParserAgreeOnBrokenFrames) {
+TEST(DivertProgramsTest, TheKernelAndTheParserAgreeOnBrokenFrames) {
   DivertProgramRun kernel;
   std::mt19937 random(11);
   const std::vector<Frame> frames = frames_near_control();
@@ -284,19 +286,15 @@ TEST(DivertProgramTest, TheKernelAndTheParserAgreeOnBrokenFrames) {
 }
 
 // Its time is that of every start, and the oldest kernels give up after a million.
-TEST(DivertProgramTest, TheKernelVerifiesItInFewSteps) {
-  const DivertProgram program({.own_mark = 1,
-                               .divert_device = 1,
-                               .return_device = 1,
-                               .minds_tunnel_metadata = true,
-                               .minds_decryption = true});
+TEST(DivertProgramsTest, TheKernelVerifiesItInFewSteps) {
+  const DivertPrograms programs({.own_mark = 1});
   bpf_prog_info info{};
   std::uint32_t length = sizeof info;
-  ASSERT_EQ(bpf_obj_get_info_by_fd(program.divert(), &info, &length), 0);
-  EXPECT_LT(info.verified_insns, 5'000u);
+  ASSERT_EQ(bpf_obj_get_info_by_fd(programs.divert(Direction::egress), &info, &length), 0);
+  EXPECT_LT(info.verified_insns, 20'000u);
 }
 
-TEST(DivertProgramTest, ASuperPacketOfControlTrafficIsChargedAsThePacketsThatItHolds) {
+TEST(DivertProgramsTest, ASuperPacketOfControlTrafficIsChargedAsThePacketsThatItHolds) {
   constexpr std::uint32_t kPieces = 5, kPiece = 100;
   constexpr std::uint32_t kHeaders = 14 + 20 + 8;
   DivertProgramRun kernel;
@@ -311,7 +309,7 @@ TEST(DivertProgramTest, ASuperPacketOfControlTrafficIsChargedAsThePacketsThatItH
   EXPECT_EQ(kernel.counts().control_traffic.packets, 3 * kPieces);
 }
 
-TEST(DivertProgramTest, ALowLimitThatIsRaisedIsRaisedAtOnce) {
+TEST(DivertProgramsTest, ALowLimitThatIsRaisedIsRaisedAtOnce) {
   DivertProgramRun kernel;
   const Frame frame = PacketBuilder().ipv4(kNear4, kFar4).udp(68, 67).payload(1000).build();
   kernel.set_control_limit({std::nullopt, BitRate{1}});  // its burst is more than a day of it

@@ -18,7 +18,7 @@ TEST_P(DeadManSwitchTest, WhenNobodyReadsThePacketsPassUnshapedUntilSomebodyRead
   RETURN_UNLESS_APPLICABLE();
   MonotonicClock clock;
   UdpProbe probe(lab());
-  TrafficDivert divert(options());
+  LoneDivert divert(options());
   Capture capture(divert);
   divert.attach();
   probe.send("unread");
@@ -37,7 +37,7 @@ TEST_P(DeadManSwitchTest, WhenNobodyReadsThePacketsPassUnshapedUntilSomebodyRead
 TEST_P(DeadManSwitchTest, AReaderWithoutTrafficDoesNotTripTheSwitch) {
   RETURN_UNLESS_APPLICABLE();
   UdpProbe probe(lab());
-  TrafficDivert divert(options());
+  LoneDivert divert(options());
   Capture capture(divert);
   divert.attach();
   probe.send("first");
@@ -51,7 +51,7 @@ TEST_P(DeadManSwitchTest, AReaderWithoutTrafficDoesNotTripTheSwitch) {
 TEST_P(DeadManSwitchTest, ADivertDeviceThatIsGoneOpensTheHostByTheSwitch) {
   RETURN_UNLESS_APPLICABLE();
   UdpProbe probe(lab());
-  TrafficDivert divert(options());
+  LoneDivert divert(options());
   divert.attach();
   Netlink().delete_link(divert.device_index());
   send_until_one_passes(probe);

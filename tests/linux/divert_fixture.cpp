@@ -9,18 +9,17 @@
 #include <stdexcept>
 
 #include "linux/bpf_attachment.hpp"
-#include "linux/divert_program.hpp"
+#include "linux/divert_programs.hpp"
 #include "linux/forwarder.hpp"
 #include "linux/netlink.hpp"
 #include "support/packet_builder.hpp"
 
 namespace headgate::test {
 
-DivertOptions options_for(DivertMethod method, const std::string& interface) {
-  DivertOptions options;
+LoneOptions options_for(DivertMethod method, const std::string& interface) {
+  LoneOptions options;
   options.interface = interface;
   options.method = method;
-  options.mark = Forwarder::kMark;
   return options;
 }
 
@@ -36,20 +35,20 @@ std::string message_of(const std::function<void()>& work) {
 void DivertTest::SetUp() {
   NetworkLabTest::SetUp();
   if (IsSkipped() || GetParam() != DivertMethod::tcx) return;
-  const DivertProgram program({.own_mark = 1, .divert_device = 1, .return_device = 1});
-  if (BpfAttachment::kernel_has_tcx(program.divert())) return;
+  const DivertPrograms programs({.own_mark = 1});
+  if (BpfAttachment::kernel_has_tcx(programs.divert(Direction::egress))) return;
   std::cout << "not applicable: this kernel has no TCX\n";
   applicable_ = false;
 }
 
-DivertOptions DivertTest::ingress_options() const {
-  DivertOptions result = options();
+LoneOptions DivertTest::ingress_options() const {
+  LoneOptions result = options();
   result.direction = Direction::ingress;
   return result;
 }
 
-DivertOptions DivertTest::inline_options(const std::string& from, const std::string& to) const {
-  DivertOptions result = ingress_options();
+LoneOptions DivertTest::inline_options(const std::string& from, const std::string& to) const {
+  LoneOptions result = ingress_options();
   result.interface = from;
   result.forward_to = to;
   return result;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "linux/forwarder.hpp"
 #include "linux/network_lab.hpp"
 #include "linux/packet_ring.hpp"
 #include "linux/test_traffic.hpp"
@@ -18,7 +19,24 @@ namespace headgate::test {
 
 inline constexpr Duration kSoon = std::chrono::seconds(5);  // patience for what must happen
 
-DivertOptions options_for(DivertMethod method, const std::string& interface = "eth0");
+// A divert with all that a daemon's diverts have in common, of its own.
+struct LoneOptions : DivertOptions {
+  DivertMethod method = DivertMethod::automatic;
+  std::uint32_t mark = Forwarder::kMark;
+};
+class CommonOfOne {
+ protected:
+  explicit CommonOfOne(const LoneOptions& options) : common_(options.method, options.mark, options.workers) {}
+  SharedDivert common_;
+};
+class LoneDivert : private CommonOfOne, public TrafficDivert {
+ public:
+  explicit LoneDivert(const LoneOptions& options) : CommonOfOne(options), TrafficDivert(common_, options) {}
+  std::unique_ptr<WorkerRing> make_ring() { return common_.make_ring(); }
+  SharedDivert& common() { return common_; }
+};
+
+LoneOptions options_for(DivertMethod method, const std::string& interface = "eth0");
 
 // The message of what `work` throws.
 std::string message_of(const std::function<void()>& work);
@@ -28,9 +46,9 @@ class DivertTest : public NetworkLabTest, public testing::WithParamInterface<Div
  protected:
   void SetUp() override;
   bool applicable() const { return applicable_; }
-  DivertOptions options() const { return options_for(GetParam()); }
-  DivertOptions ingress_options() const;
-  DivertOptions inline_options(const std::string& from, const std::string& to) const;
+  LoneOptions options() const { return options_for(GetParam()); }
+  LoneOptions ingress_options() const;
+  LoneOptions inline_options(const std::string& from, const std::string& to) const;
 
   static Host near_host();
   Host far_host();

@@ -35,9 +35,9 @@ class ForeignFrameTest : public DivertTest {
   }
 
   // Sends by hand on both ends, and sees that neither is captured, nor leaves, nor arrives, and that both are counted.
-  void expect_nothing_leaves(const DivertOptions& options, const Host& outside,
+  void expect_nothing_leaves(const LoneOptions& options, const Host& outside,
                              const std::string& outside_device) {
-    TrafficDivert divert(options);
+    LoneDivert divert(options);
     const Forwarder forwarder(divert);
     divert.attach();
     std::optional<RawPort> out;

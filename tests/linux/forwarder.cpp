@@ -1,5 +1,6 @@
 #include "linux/forwarder.hpp"
 #include "linux/timer_waiter.hpp"
+#include "pipeline/frame_prefix.hpp"
 
 #include <arpa/inet.h>
 
@@ -44,7 +45,7 @@ Forwarder::Forwarder(TrafficDivert& divert, Observer observe, bool virtio_header
       ring_({.device_index = divert.device_index(), .mtu = divert.mtu(), .virtio_header = virtio_header}),
       transmitter_({.interface_index = divert.transmit_index(),
                     .mark = kMark,
-                    .virtio_header = virtio_header,
+                    .prefix_bytes = virtio_header ? kVirtioPrefixBytes : std::uint8_t{0},
                     .detour_index = divert.peer_index(),
                     .mtu = divert.transmit_mtu()}),
       thread_([this] { run(); }) {}

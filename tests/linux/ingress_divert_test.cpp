@@ -57,7 +57,7 @@ TEST_P(IngressDivertTest, WhatArrivesPassesThroughRingAndTransmitterOnce) {
   RETURN_UNLESS_APPLICABLE();
   std::atomic<int> replies{0};
   std::atomic<int> replies6{0};
-  TrafficDivert divert(ingress_options());
+  LoneDivert divert(ingress_options());
   const Forwarder forwarder(divert, [&](const CapturedFrame& captured) {
     if (is_echo(captured.frame)) ++replies;
     if (is_echo6(captured.frame)) ++replies6;
@@ -74,7 +74,7 @@ TEST_P(IngressDivertTest, WhatArrivesPassesThroughRingAndTransmitterOnce) {
 
 TEST_P(IngressDivertTest, TheStackSeesNoPacketBeforeItIsSentOn) {
   RETURN_UNLESS_APPLICABLE();
-  TrafficDivert divert(ingress_options());
+  LoneDivert divert(ingress_options());
   Capture capture(divert);
   RawPort near("eth0");
   RawPort far = far_port();
@@ -95,7 +95,7 @@ TEST_P(IngressDivertTest, TheStackSeesNoPacketBeforeItIsSentOn) {
 
 TEST_P(IngressDivertTest, VlanTagsSurviveTheWayThere) {
   RETURN_UNLESS_APPLICABLE();
-  TrafficDivert divert(ingress_options());
+  LoneDivert divert(ingress_options());
   Capture capture(divert);
   RawPort far = far_port();
   divert.attach();
@@ -109,7 +109,7 @@ TEST_P(IngressDivertTest, VlanTagsSurviveTheWayThere) {
 
 TEST_P(IngressDivertTest, VlanTagsSurviveTheWayBackAtEverySize) {
   RETURN_UNLESS_APPLICABLE();
-  TrafficDivert divert(ingress_options());
+  LoneDivert divert(ingress_options());
   // A veth device takes no two tags above its MTU, as a network card does.
   lab().run("ip link set eth0 mtu 1508");
   lab().on_far_host([this] { lab().run("ip link set far0 mtu 1508"); });
@@ -137,7 +137,7 @@ TEST_P(IngressDivertTest, VlanTagsSurviveTheWayBackAtEverySize) {
 
 TEST_P(IngressDivertTest, WhatIsNoIpAndControlTrafficIsNotDiverted) {
   RETURN_UNLESS_APPLICABLE();
-  TrafficDivert divert(ingress_options());
+  LoneDivert divert(ingress_options());
   Capture capture(divert);
   divert.attach();
   RawPort near("eth0");
@@ -166,7 +166,7 @@ TEST_P(IngressDivertTest, TcpSuperPacketsArriveAsWireSizedFramesWithCompleteChec
   std::uint64_t wrong_checksums = 0;
   const std::string data = test_data(8 * 1024 * 1024);
   {
-    TrafficDivert divert(ingress_options());
+    LoneDivert divert(ingress_options());
     const Forwarder forwarder(divert, [&](const CapturedFrame& captured) {
       longest = std::max<std::size_t>(longest, captured.wire_length);
       if (!is_tcp_over_ipv4(captured.frame)) return;
@@ -187,8 +187,8 @@ TEST_P(IngressDivertTest, BothDirectionsOfAnInterfaceDoNotTakeEachOthersPackets)
   RETURN_UNLESS_APPLICABLE();
   std::atomic<int> requests{0};
   std::atomic<int> replies{0};
-  TrafficDivert egress(options());
-  TrafficDivert ingress(ingress_options());
+  LoneDivert egress(options());
+  LoneDivert ingress(ingress_options());
   const Forwarder there(egress, [&](const CapturedFrame& captured) {
     if (is_echo(captured.frame)) ++requests;
   });
@@ -212,8 +212,8 @@ TEST_P(IngressDivertTest, BothDirectionsOfAnInterfaceDoNotTakeEachOthersPackets)
 
 TEST_P(IngressDivertTest, AKilledOrUnreadDivertLetsEverythingArrive) {
   RETURN_UNLESS_APPLICABLE();
-  const DivertOptions options = ingress_options();
-  ChildProcess daemon([options] { (new TrafficDivert(options))->attach(); });
+  const LoneOptions options = ingress_options();
+  ChildProcess daemon([options] { (new LoneDivert(options))->attach(); });
   // Unread: the dead-man switch opens within half a second.
   lab().run(std::string("ping -q -c 1 -W 5 -i 0.05 -w 3 ") + kFar4 + " > /dev/null");
   daemon.kill_now();
@@ -226,7 +226,7 @@ TEST_P(IngressDivertTest, AKilledOrUnreadDivertLetsEverythingArrive) {
 TEST_P(IngressDivertTest, WithoutADivertWhatIsSentOnCarriesNoMark) {
   RETURN_UNLESS_APPLICABLE();
   // Marked packets would be dropped, also by a rule that the administrator has for the mark.
-  TrafficDivert divert(ingress_options());
+  LoneDivert divert(ingress_options());
   const Forwarder forwarder(divert);
   divert.attach();
   lab().run("ip rule add fwmark 0x68670000 prohibit && ip -6 rule add fwmark 0x68670000 prohibit");

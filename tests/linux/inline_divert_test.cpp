@@ -58,7 +58,7 @@ INSTANTIATE_FOR_BOTH_METHODS(InlineDivertTest);
 
 // Both directions, each with a thread that sends on what it takes.
 struct InlineShaper {
-  InlineShaper(const DivertOptions& there_options, const DivertOptions& back_options)
+  InlineShaper(const LoneOptions& there_options, const LoneOptions& back_options)
       : there(there_options), back(back_options), there_forwarder(there), back_forwarder(back) {
     there.attach();
     back.attach();
@@ -68,8 +68,8 @@ struct InlineShaper {
     back.keep_wire();
   }
 
-  TrafficDivert there;
-  TrafficDivert back;
+  LoneDivert there;
+  LoneDivert back;
   Forwarder there_forwarder;
   Forwarder back_forwarder;
 };
@@ -132,8 +132,8 @@ TEST_P(InlineDivertTest, FramesOfEveryKindAndAddressComeOutAsTheyWentIn) {
 
 TEST_P(InlineDivertTest, TheWireOutlivesAKilledOrStoppedDaemonAndIsTakenOver) {
   RETURN_UNLESS_APPLICABLE();
-  const DivertOptions there = inline_options("eth1", "eth0");
-  const DivertOptions back = inline_options("eth0", "eth1");
+  const LoneOptions there = inline_options("eth1", "eth0");
+  const LoneOptions back = inline_options("eth0", "eth1");
   const auto run = [=] { new InlineShaper(there, back); };
   {
     ChildProcess daemon(run);
@@ -176,8 +176,8 @@ TEST_P(InlineDivertTest, TheWireOutlivesAKilledOrStoppedDaemonAndIsTakenOver) {
 
 TEST_P(InlineDivertTest, CleanUpRemovesTheWireOfADeadDaemon) {
   RETURN_UNLESS_APPLICABLE();
-  const DivertOptions there = inline_options("eth1", "eth0");
-  ChildProcess daemon([=] { (new TrafficDivert(there))->attach(); });
+  const LoneOptions there = inline_options("eth1", "eth0");
+  ChildProcess daemon([=] { (new LoneDivert(there))->attach(); });
   daemon.kill_now();
   EXPECT_TRUE(promiscuous("eth1"));
   EXPECT_THAT(TrafficDivert::sweep(), Contains("removed the wire from eth1 to eth0 and promiscuous mode"));
@@ -189,10 +189,10 @@ TEST_P(InlineDivertTest, CleanUpRemovesTheWireOfADeadDaemon) {
 TEST_P(InlineDivertTest, PromiscuousModeOfTheAdministratorStays) {
   RETURN_UNLESS_APPLICABLE();
   lab().run("ip link set eth1 promisc on");
-  const DivertOptions there = inline_options("eth1", "eth0");
-  ChildProcess daemon([=] { (new TrafficDivert(there))->attach(); });
+  const LoneOptions there = inline_options("eth1", "eth0");
+  ChildProcess daemon([=] { (new LoneDivert(there))->attach(); });
   daemon.kill_now();
-  TrafficDivert(there).attach();
+  LoneDivert(there).attach();
   EXPECT_TRUE(promiscuous("eth1"));
   EXPECT_THAT(TrafficDivert::sweep(), IsEmpty());
   EXPECT_TRUE(promiscuous("eth1"));
@@ -200,8 +200,8 @@ TEST_P(InlineDivertTest, PromiscuousModeOfTheAdministratorStays) {
 
 TEST_P(InlineDivertTest, AWireThatIsKeptIsTakenOverWithoutAGap) {
   RETURN_UNLESS_APPLICABLE();
-  const DivertOptions there = inline_options("eth1", "eth0");
-  std::optional<TrafficDivert> divert;
+  const LoneOptions there = inline_options("eth1", "eth0");
+  std::optional<LoneDivert> divert;
   divert.emplace(there);
   divert->keep_wire();
   auto from = port_on(opposite_host(), "opposite0");
@@ -241,19 +241,19 @@ TEST_P(InlineDivertTest, AWireThatIsKeptIsTakenOverWithoutAGap) {
 TEST_P(InlineDivertTest, AWireThatSomebodyCutIsNoticed) {
   RETURN_UNLESS_APPLICABLE();
   {
-    TrafficDivert divert(inline_options("eth1", "eth0"));
+    LoneDivert divert(inline_options("eth1", "eth0"));
     divert.attach();
     EXPECT_TRUE(divert.in_place());
     lab().run("tc qdisc del dev eth1 clsact");
     EXPECT_FALSE(divert.in_place());
   }
   {
-    TrafficDivert divert(inline_options("eth1", "eth0"));
+    LoneDivert divert(inline_options("eth1", "eth0"));
     divert.attach();
     lab().run("ip link set eth1 promisc off");
     EXPECT_FALSE(divert.in_place());
   }
-  TrafficDivert divert(inline_options("eth1", "eth0"));
+  LoneDivert divert(inline_options("eth1", "eth0"));
   divert.attach();
   lab().run("ip link del eth0");
   EXPECT_FALSE(divert.in_place());
@@ -264,7 +264,7 @@ TEST_P(InlineDivertTest, TheWireRunsBehindTheFiltersOfTheAdministrator) {
   lab().run("tc qdisc add dev eth1 clsact");
   lab().run("tc filter add dev eth1 ingress protocol ip prio 9 u32 match u8 0 0");
   {
-    TrafficDivert divert(inline_options("eth1", "eth0"));
+    LoneDivert divert(inline_options("eth1", "eth0"));
     divert.attach();
     const auto filters = Netlink().filters(interface_index("eth1"), clsact_parent(TrafficHook::ingress));
     EXPECT_EQ(filters.back().name, "headgate-wire to eth0, promiscuous");
@@ -280,11 +280,11 @@ TEST_P(InlineDivertTest, TheWireRunsBehindTheFiltersOfTheAdministrator) {
 
 TEST_P(InlineDivertTest, AnOtherEndThatCannotBeUsedIsRefused) {
   RETURN_UNLESS_APPLICABLE();
-  EXPECT_THAT(message_of([&] { TrafficDivert divert(inline_options("eth1", "eth7")); }),
+  EXPECT_THAT(message_of([&] { LoneDivert divert(inline_options("eth1", "eth7")); }),
               testing::StartsWith("no interface eth7"));
-  EXPECT_EQ(message_of([&] { TrafficDivert divert(inline_options("eth1", "eth1")); }),
+  EXPECT_EQ(message_of([&] { LoneDivert divert(inline_options("eth1", "eth1")); }),
             "eth1 cannot be forwarded to itself");
-  EXPECT_THAT(message_of([&] { TrafficDivert divert(inline_options("eth1", "lo")); }),
+  EXPECT_THAT(message_of([&] { LoneDivert divert(inline_options("eth1", "lo")); }),
               testing::StartsWith("lo is the loopback interface"));
 }
 

@@ -39,8 +39,8 @@ TEST_P(LargeFrameTest, EveryMtuUpToTheLargestPassesUnclippedInBothDirections) {
     const auto observe = [&](const CapturedFrame& captured) {
       if (captured.frame.size() < captured.wire_length) ++clipped;
     };
-    TrafficDivert egress(options());
-    TrafficDivert ingress(ingress_options());
+    LoneDivert egress(options());
+    LoneDivert ingress(ingress_options());
     const Forwarder there(egress, observe);
     const Forwarder back(ingress, observe);
     egress.attach();
@@ -63,8 +63,8 @@ TEST_P(LargeFrameTest, TcpWithTheLargestMtuArrivesWhole) {
   RETURN_UNLESS_APPLICABLE();
   set_mtu(65'535);
   const std::string data = test_data(16 * 1024 * 1024);
-  TrafficDivert egress(options());
-  TrafficDivert ingress(ingress_options());
+  LoneDivert egress(options());
+  LoneDivert ingress(ingress_options());
   const Forwarder there(egress);
   const Forwarder back(ingress);
   egress.attach();
@@ -76,7 +76,7 @@ TEST_P(LargeFrameTest, TcpWithTheLargestMtuArrivesWhole) {
 TEST_P(LargeFrameTest, AFullPacketBehindTagsLeavesAsItWasSent) {
   RETURN_UNLESS_APPLICABLE();
   lab().on_far_host([this] { lab().run("ip link set far0 mtu 1508"); });
-  TrafficDivert divert(options());  // knows the MTU of 1500
+  LoneDivert divert(options());  // knows the MTU of 1500
   PacketTransmitter transmitter({.interface_index = divert.transmit_index(),
                                  .mark = Forwarder::kMark,
                                  .detour_index = divert.peer_index(),

@@ -24,8 +24,8 @@ using testing::IsEmpty;
 class LeftoversTest : public DivertTest {};
 INSTANTIATE_FOR_BOTH_METHODS(LeftoversTest);
 
-std::function<void()> divert_and_hold(const DivertOptions& options) {
-  return [options] { (new TrafficDivert(options))->attach(); };
+std::function<void()> divert_and_hold(const LoneOptions& options) {
+  return [options] { (new LoneDivert(options))->attach(); };
 }
 
 TEST_P(LeftoversTest, AKilledDaemonFreesTheHostAndItsLeftoversAreSwept) {
@@ -55,7 +55,7 @@ TEST_P(LeftoversTest, AStartSweepsTheLeftoversOfItsOwnInterface) {
     daemon.kill_now();
   }
   {
-    TrafficDivert divert(options());
+    LoneDivert divert(options());
     EXPECT_EQ(divert.device_name(), "hg0");
     EXPECT_EQ(divert.swept().size(), GetParam() == DivertMethod::tcx ? 1u : 2u);
     divert.attach();
@@ -71,7 +71,7 @@ TEST_P(LeftoversTest, AStartSweepsTheLeftoversOfItsOwnInterface) {
 TEST_P(LeftoversTest, AnInterfaceIsShapedByOneProcessOnly) {
   RETURN_UNLESS_APPLICABLE();
   const ChildProcess daemon(divert_and_hold(options()));
-  EXPECT_EQ(message_of([this] { TrafficDivert second(options()); }),
+  EXPECT_EQ(message_of([this] { LoneDivert second(options()); }),
             "eth0 egress is already shaped by process " + std::to_string(daemon.process()));
   EXPECT_THAT(names_of_links(), testing::UnorderedElementsAre("lo", "eth0", "hg0", "hg0p"));
 }
@@ -90,13 +90,13 @@ TEST_P(LeftoversTest, AnInterfaceIsShapedByOneProcessOnlyThoughTheyShareNoDirect
   RETURN_UNLESS_APPLICABLE();
   ChildProcess daemon(divert_and_hold(options()));
   const std::string process = "process " + std::to_string(daemon.process());
-  EXPECT_EQ(with_a_run_of_its_own([this] { TrafficDivert second(options()); }),
+  EXPECT_EQ(with_a_run_of_its_own([this] { LoneDivert second(options()); }),
             "eth0 egress is already shaped by " + process);
   EXPECT_EQ(with_a_run_of_its_own([] { TrafficDivert::sweep(); }),
             "eth0 egress is being shaped by " + process + ": nothing was removed; stop it first");
-  EXPECT_EQ(with_a_run_of_its_own([this] { TrafficDivert other_direction(ingress_options()); }), "no error");
+  EXPECT_EQ(with_a_run_of_its_own([this] { LoneDivert other_direction(ingress_options()); }), "no error");
   daemon.kill_now();
-  EXPECT_EQ(with_a_run_of_its_own([this] { TrafficDivert second(options()); }), "no error");
+  EXPECT_EQ(with_a_run_of_its_own([this] { LoneDivert second(options()); }), "no error");
 }
 
 TEST_P(LeftoversTest, APairIsInUseWhateverItIsCalledByNow) {
@@ -125,8 +125,8 @@ TEST_P(LeftoversTest, SweepRefusesBesideALiveDaemon) {
 TEST_P(LeftoversTest, TwoInterfacesAreShapedSideBySide) {
   RETURN_UNLESS_APPLICABLE();
   lab().run("ip link add eth1 type veth peer name eth2 && ip link set eth1 up");
-  TrafficDivert first(options());
-  TrafficDivert second(options_for(GetParam(), "eth1"));
+  LoneDivert first(options());
+  LoneDivert second(options_for(GetParam(), "eth1"));
   EXPECT_EQ(first.device_name(), "hg0");
   EXPECT_EQ(second.device_name(), "hg1");
   EXPECT_EQ(second.peer_name(), "hg1p");
@@ -138,7 +138,7 @@ TEST_P(LeftoversTest, ANameThatIsTakenIsPassedOver) {
   RETURN_UNLESS_APPLICABLE();
   lab().run("ip link add hg0p type veth peer name other");
   {
-    TrafficDivert divert(options());
+    LoneDivert divert(options());
     EXPECT_EQ(divert.device_name(), "hg1");
   }
   EXPECT_THAT(TrafficDivert::sweep(), IsEmpty());  // the name alone does not make it ours
@@ -158,18 +158,17 @@ TEST_P(LeftoversTest, NothingIsLeftWhenConstructionFails) {
   RETURN_UNLESS_APPLICABLE();
   lab().run("tc qdisc add dev eth0 ingress");
   if (GetParam() == DivertMethod::tcx) {
-    TrafficDivert divert(options());
+    LoneDivert divert(options());
     divert.attach();
     EXPECT_TRUE(divert.attached());
   } else {
-    EXPECT_THAT(message_of([&] { TrafficDivert divert(options()); }),
-                HasSubstr("taken by one of kind ingress"));
+    EXPECT_THAT(message_of([&] { LoneDivert divert(options()); }), HasSubstr("taken by one of kind ingress"));
   }
 }
 
 TEST_P(LeftoversTest, AttachRefusesADeviceThatIsDown) {
   RETURN_UNLESS_APPLICABLE();
-  TrafficDivert divert(options());
+  LoneDivert divert(options());
   lab().run("ip link set hg0 down");
   EXPECT_EQ(message_of([&] { divert.attach(); }), "divert device hg0 is down");
   lab().run("ip link del hg0");
@@ -204,7 +203,7 @@ TEST_F(ForeignClsactTest, AQdiscAndFiltersOfTheAdministratorStay) {
   lab().run("tc qdisc add dev eth0 clsact");
   lab().run(kAddFilter);
   {
-    TrafficDivert divert(options_for(DivertMethod::clsact));
+    LoneDivert divert(options_for(DivertMethod::clsact));
     divert.attach();
     EXPECT_THAT(egress_filters(), testing::AllOf(Contains("u32 "), Contains("bpf headgate-egress")));
   }
@@ -215,7 +214,7 @@ TEST_F(ForeignClsactTest, AQdiscAndFiltersOfTheAdministratorStay) {
 TEST_F(ForeignClsactTest, AnEmptyQdiscOfTheAdministratorStays) {
   lab().run("tc qdisc add dev eth0 clsact");
   {
-    TrafficDivert divert(options_for(DivertMethod::clsact));
+    LoneDivert divert(options_for(DivertMethod::clsact));
     divert.attach();
   }
   EXPECT_TRUE(has_clsact());
@@ -223,7 +222,7 @@ TEST_F(ForeignClsactTest, AnEmptyQdiscOfTheAdministratorStays) {
 
 TEST_F(ForeignClsactTest, AQdiscOfOursStaysWhileTheAdministratorHasAFilterThere) {
   {
-    TrafficDivert divert(options_for(DivertMethod::clsact));
+    LoneDivert divert(options_for(DivertMethod::clsact));
     divert.attach();
     lab().run("tc filter add dev eth0 ingress protocol ip prio 7 u32 match u8 0 0");
   }

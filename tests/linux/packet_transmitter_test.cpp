@@ -1,8 +1,14 @@
 #include "linux/packet_transmitter.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include <array>
@@ -14,6 +20,7 @@
 #include "linux/bpf_attachment.hpp"
 #include "linux/netlink.hpp"
 #include "linux/network_lab.hpp"
+#include "pipeline/frame_prefix.hpp"
 #include "support/packet_builder.hpp"
 
 namespace headgate::test {
@@ -151,6 +158,48 @@ TEST_F(PacketTransmitterTest, GoesRoundTheQdiscWhereAsked) {
   for (const Frame& frame : frames) ASSERT_TRUE(arrives(frame));
   transmitter.set_qdisc_bypass(false);
   EXPECT_FALSE(send(transmitter, frames).back());
+}
+
+// However the frame is divided.
+TEST_F(PacketTransmitterTest, ALinkWithoutEthernetHeaderGetsBareIpPacketsAndCompletesThem) {
+  const FileDescriptor tun(open("/dev/net/tun", O_RDWR | O_CLOEXEC));
+  ifreq request{};
+  std::strcpy(request.ifr_name, "tun7");
+  request.ifr_flags = IFF_TUN | IFF_NO_PI;
+  ASSERT_EQ(ioctl(tun.get(), TUNSETIFF, &request), 0);
+  lab().run("sysctl -qw net.ipv6.conf.tun7.disable_ipv6=1 && ip link set tun7 up");
+  PacketTransmitter transmitter({.interface_index = interface_index("tun7"),
+                                 .mark = kMark,
+                                 .prefix_bytes = kWholePrefixBytes,
+                                 .link_header = LinkHeader::none});
+  for (const bool ipv4 : {true, false}) {
+    const auto addressed = ipv4 ? PacketBuilder().ipv4(kNear4, kFar4) : PacketBuilder().ipv6(kNear6, kFar6);
+    const Frame frame = PacketBuilder(addressed).udp(4000, 9).payload(64, 5).build();
+    const std::size_t transport = ipv4 ? 34 : 54;
+    // Its sum is the kernel's to finish, of what stands there now.
+    const VirtioHeader virtio{.flags = VirtioHeader::kNeedsChecksum,
+                              .checksum_start = static_cast<std::uint16_t>(transport),
+                              .checksum_offset = 6};
+    Frame whole(kWholePrefixBytes);
+    std::memcpy(whole.data() + sizeof(PacketNotes), &virtio, sizeof virtio);
+    whole.insert(whole.end(), frame.begin(), frame.end());
+    for (std::size_t first = kWholePrefixBytes; first < whole.size(); ++first) {
+      const std::array<std::span<const std::byte>, 2> parts{std::span(whole).first(first),
+                                                            std::span(whole).subspan(first)};
+      const OutgoingFrame outgoing{parts};
+      bool sent = false;
+      transmitter.send({&outgoing, 1}, {&sent, 1});
+      ASSERT_TRUE(sent) << first;
+      Frame came(2000);
+      came.resize(static_cast<std::size_t>(read(tun.get(), came.data(), came.size())));
+      Frame expected(frame.begin() + 14, frame.end());
+      ASSERT_EQ(came.size(), expected.size());
+      // The finished sum is another one, and all the rest the same.
+      EXPECT_NE(std::memcmp(&came[transport - 14 + 6], &expected[transport - 14 + 6], 2), 0);
+      std::memcpy(&came[transport - 14 + 6], &expected[transport - 14 + 6], 2);
+      EXPECT_EQ(came, expected) << first;
+    }
+  }
 }
 
 TEST_F(PacketTransmitterTest, AnInterfaceThatDoesNotExistIsRefused) {

@@ -3,12 +3,14 @@
 #include "pipeline/super_packet.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstring>
+#include <cstdio>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,89 +18,14 @@
 #include "linux/link_offloads.hpp"
 #include "linux/network_lab.hpp"
 #include "linux/packet_transmitter.hpp"
+#include "support/crafted_super_packet.hpp"
 #include "support/packet_builder.hpp"
 
 namespace headgate::test {
 namespace {
 
-constexpr std::size_t kPrefix = sizeof(VirtioHeader);
-constexpr std::uint8_t kFin = 0x01, kSyn = 0x02, kPsh = 0x08, kAck = 0x10, kUrg = 0x20, kEce = 0x40,
-                       kCwr = 0x80;
-
-struct Crafted {
-  std::string name;
-  PacketBuilder builder;
-  std::size_t payload = 0;
-  std::uint16_t segment_bytes = 0;
-  std::uint8_t flags = kAck;
-  std::uint32_t sequence = 1000;
-  std::uint16_t identification = 7;
-  bool dont_fragment = true;
-  std::size_t tcp_option_words = 0;
-  std::size_t linear_payload = 0;  // that the header says to be in one piece with the headers
-};
-
-std::size_t network_of(const Frame& frame) {
-  std::size_t at = 12;
-  while (frame[at] == std::byte{0x81} || frame[at] == std::byte{0x88}) at += 4;
-  return at + 2;
-}
-
-void set16(Frame& frame, std::size_t at, unsigned value) {
-  frame[at] = static_cast<std::byte>(value >> 8);
-  frame[at + 1] = static_cast<std::byte>(value);
-}
-unsigned get16(const Frame& frame, std::size_t at) {
-  return std::to_integer<unsigned>(frame[at]) << 8 | std::to_integer<unsigned>(frame[at + 1]);
-}
-unsigned sum16(const Frame& frame, std::size_t from, std::size_t to, unsigned sum = 0) {
-  for (; from < to; from += 2) sum += get16(frame, from);
-  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
-  return sum;
-}
-
-// With its virtio header in front, as a host hands it to its interface.
-Frame build(const Crafted& crafted) {
-  Frame frame = PacketBuilder(crafted.builder).tcp(4000, 80).payload(crafted.payload).build();
-  const std::size_t network = network_of(frame);
-  const bool ipv4 = frame[network] >> 4 == std::byte{4};
-  const std::size_t transport = frame.size() - crafted.payload - 20;
-  const std::size_t options = crafted.tcp_option_words * 4;
-  frame.insert(frame.begin() + static_cast<std::ptrdiff_t>(transport + 20), options, std::byte{1});
-  frame[transport + 12] = static_cast<std::byte>((5 + crafted.tcp_option_words) << 4);
-  frame[transport + 13] = std::byte{crafted.flags};
-  set16(frame, transport + 4, crafted.sequence >> 16);
-  set16(frame, transport + 6, crafted.sequence & 0xffff);
-  set16(frame, transport + 18, (crafted.flags & kUrg) != 0 ? 99 : 0);
-  if (ipv4) {
-    set16(frame, network + 2, static_cast<unsigned>(frame.size() - network));
-    set16(frame, network + 4, crafted.identification);
-    set16(frame, network + 6, crafted.dont_fragment ? 0x4000 : 0);
-    set16(frame, network + 10, 0);
-    set16(frame, network + 10, ~sum16(frame, network, transport));
-  } else {
-    set16(frame, network + 4, static_cast<unsigned>(frame.size() - network - 40));
-  }
-  const std::size_t addresses = network + (ipv4 ? 12 : 8);
-  set16(frame, transport + 16,
-        sum16(frame, addresses, addresses + (ipv4 ? 8 : 32),
-              static_cast<unsigned>(frame.size() - transport) + 6));
-  VirtioHeader header{};
-  header.flags = VirtioHeader::kNeedsChecksum;
-  header.gso_type = ipv4 ? 1 : 4;
-  if ((crafted.flags & kCwr) != 0) header.gso_type |= 0x80;
-  header.header_length = static_cast<std::uint16_t>(transport + 20 + options + crafted.linear_payload);
-  header.gso_size = crafted.segment_bytes;
-  header.checksum_start = static_cast<std::uint16_t>(transport);
-  header.checksum_offset = 16;
-  const auto* bytes = reinterpret_cast<const std::byte*>(&header);
-  frame.insert(frame.begin(), bytes, bytes + sizeof header);
-  return frame;
-}
-
-std::span<const std::byte> frame_of(const Frame& with_prefix) {
-  return std::span(with_prefix).subspan(kPrefix);
-}
+using Crafted = CraftedSuperPacket;
+constexpr auto kUdp = Crafted::Protocol::udp;
 
 std::vector<Crafted> crafted_packets() {
   const PacketBuilder v4 = PacketBuilder().ipv4(kNear4, kFar4);
@@ -173,7 +100,98 @@ std::vector<Crafted> crafted_packets() {
        .builder = PacketBuilder(v6).vlan(9),
        .payload = 5000,
        .segment_bytes = 1000},
+      {.name = "no header length",
+       .builder = v4,
+       .payload = 5000,
+       .segment_bytes = 1000,
+       .flags = kAck | kCwr,
+       .knows_header_length = false},
+      {.name = "UDP", .builder = v4, .protocol = kUdp, .payload = 5000, .segment_bytes = 1000},
+      {.name = "UDP, an uneven end",
+       .builder = v4,
+       .protocol = kUdp,
+       .payload = 14'721,
+       .segment_bytes = 1472},
+      {.name = "UDP, one byte more", .builder = v4, .protocol = kUdp, .payload = 1473, .segment_bytes = 1472},
+      {.name = "UDP, the longest", .builder = v4, .protocol = kUdp, .payload = 65'507, .segment_bytes = 1472},
+      {.name = "UDP, odd segments", .builder = v4, .protocol = kUdp, .payload = 3000, .segment_bytes = 51},
+      {.name = "UDP, segments of a byte", .builder = v4, .protocol = kUdp, .payload = 20, .segment_bytes = 1},
+      {.name = "UDP, an identification that wraps",
+       .builder = v4,
+       .protocol = kUdp,
+       .payload = 9000,
+       .segment_bytes = 1000,
+       .identification = 0xfffc,
+       .dont_fragment = false},
+      {.name = "UDP, no identification",
+       .builder = v4,
+       .protocol = kUdp,
+       .payload = 9000,
+       .segment_bytes = 1200,
+       .identification = 0},
+      {.name = "UDP, IPv4 options and a DSCP",
+       .builder = PacketBuilder(v4).ipv4_options(10).dscp(46),
+       .protocol = kUdp,
+       .payload = 9000,
+       .segment_bytes = 1000},
+      {.name = "UDP, payload beside the headers",
+       .builder = v4,
+       .protocol = kUdp,
+       .payload = 2100,
+       .segment_bytes = 1000,
+       .linear_payload = 2000},
+      {.name = "UDP, no header length",
+       .builder = v4,
+       .protocol = kUdp,
+       .payload = 5000,
+       .segment_bytes = 1000,
+       .knows_header_length = false},
+      {.name = "UDP behind a tag",
+       .builder = PacketBuilder(v4).vlan(5),
+       .protocol = kUdp,
+       .payload = 5000,
+       .segment_bytes = 1000},
+      {.name = "UDP behind two tags",
+       .builder = PacketBuilder(v4).vlan(5, 0x88a8).vlan(6),
+       .protocol = kUdp,
+       .payload = 5001,
+       .segment_bytes = 1000},
+      {.name = "UDP, IPv6", .builder = v6, .protocol = kUdp, .payload = 5001, .segment_bytes = 1000},
+      {.name = "UDP, IPv6, the longest",
+       .builder = v6,
+       .protocol = kUdp,
+       .payload = 65'527,
+       .segment_bytes = 1452},
+      {.name = "UDP, IPv6, destination options",
+       .builder = PacketBuilder(v6).destination_options(),
+       .protocol = kUdp,
+       .payload = 5000,
+       .segment_bytes = 1000},
+      {.name = "UDP, IPv6, extension headers behind a tag",
+       .builder = PacketBuilder(v6).vlan(9).hop_by_hop_options().destination_options(),
+       .protocol = kUdp,
+       .payload = 5003,
+       .segment_bytes = 1000},
+      {.name = "UDP, IPv6 behind two tags",
+       .builder = PacketBuilder(v6).vlan(5, 0x88a8).vlan(6),
+       .protocol = kUdp,
+       .payload = 5000,
+       .segment_bytes = 1000,
+       .knows_header_length = false},
   };
+}
+
+bool has_tag(const Frame& with_prefix) {
+  return network_of({with_prefix.begin() + kVirtioBytes, with_prefix.end()}) > 14;
+}
+
+// UDP super-packets are sent since Linux 6.2; an older kernel may have learnt it.
+bool kernel_may_refuse_udp() {
+  utsname name{};
+  uname(&name);
+  int major = 0, minor = 0;
+  EXPECT_EQ(std::sscanf(name.release, "%d.%d", &major, &minor), 2);
+  return major < 6 || (major == 6 && minor < 2);
 }
 
 class SuperPacketTest : public NetworkLabTest {
@@ -183,15 +201,54 @@ class SuperPacketTest : public NetworkLabTest {
     if (IsSkipped()) return;
     turn_off_segmentation_and_checksum_offload("eth0");
     lab().on_far_host([this] { far_.emplace("far0"); });
-    transmitter_.emplace(PacketTransmitterOptions{
-        .interface_index = interface_index("eth0"), .mark = 0, .virtio_header = true, .mtu = 1500});
+    transmitter_.emplace(PacketTransmitterOptions{.interface_index = interface_index("eth0"),
+                                                  .mark = 0,
+                                                  .prefix_bytes = sizeof(VirtioHeader),
+                                                  .mtu = 1500});
   }
 
-  void send(std::span<const std::byte> with_prefix) {
+  bool send(std::span<const std::byte> with_prefix) {
     const OutgoingFrame outgoing{{&with_prefix, 1}};
     bool sent = false;
     transmitter_->send({&outgoing, 1}, {&sent, 1});
-    ASSERT_TRUE(sent);
+    return sent;
+  }
+
+  // What the kernel makes of it; of UDP, where it refuses that, what the datagrams by themselves look like.
+  std::vector<Frame> cut_by_the_kernel(const Crafted& crafted, bool& takes_type) {
+    const Frame whole = build(crafted);
+    takes_type = send(whole);
+    if (!takes_type) {
+      EXPECT_TRUE(crafted.udp() && kernel_may_refuse_udp());
+      return datagrams(crafted);
+    }
+    return arrived(whole, crafted.segments());
+  }
+
+  std::vector<Frame> datagrams(const Crafted& crafted) {
+    for (std::size_t number = 0; number < crafted.segments(); ++number)
+      EXPECT_TRUE(send(build_datagram(crafted, number)));
+    return arrived(build(crafted), crafted.segments());
+  }
+
+  // `packet` was read from `whole`, or from what it is without its first tag.
+  void expect_pieces_to_come_as(const std::vector<Frame>& wanted, const SuperPacket& packet,
+                                const Frame& whole, std::size_t at_once, bool stripped) {
+    SCOPED_TRACE(testing::Message() << at_once << " at once" << (stripped ? ", a tag beside the frame" : ""));
+    Count charged;
+    for (std::size_t first = 0; first < wanted.size(); first += at_once) {
+      const std::size_t count = std::min(at_once, wanted.size() - first);
+      Frame piece(packet.piece_bytes(first, count));
+      const auto frame = packet.write_piece(first, count, piece);
+      EXPECT_EQ(frame.data(), piece.data() + kVirtioBytes);
+      EXPECT_EQ(frame.size(), piece.size() - kVirtioBytes);
+      EXPECT_TRUE(send(stripped ? with_first_tag_of(whole, piece) : piece));
+      charged += packet.charge(first, count);
+    }
+    EXPECT_TRUE(arrived(whole, wanted.size()) == wanted);
+    const auto add_bytes = [](std::size_t sum, const Frame& frame) { return sum + frame.size(); };
+    EXPECT_EQ(charged, (Count{wanted.size(),
+                              std::accumulate(wanted.begin(), wanted.end(), std::size_t{0}, add_bytes)}));
   }
 
   std::vector<Frame> arrived(const Frame& like, std::size_t count) {
@@ -215,32 +272,32 @@ TEST_F(SuperPacketTest, ComesOutInPiecesAsTheKernelCutsIt) {
   for (const Crafted& crafted : crafted_packets()) {
     SCOPED_TRACE(crafted.name);
     const Frame whole = build(crafted);
-    const auto packet = SuperPacket::read(frame_of(whole), 0);
-    ASSERT_TRUE(packet);
-    const std::size_t segments = packet->segments();
-    EXPECT_EQ(segments, (crafted.payload + crafted.segment_bytes - 1) / crafted.segment_bytes);
-    send(whole);
-    const std::vector<Frame> wanted = arrived(whole, segments);
+    const std::size_t segments = crafted.segments();
+    bool takes_type = true;
+    const std::vector<Frame> wanted = cut_by_the_kernel(crafted, takes_type);
     ASSERT_EQ(wanted.size(), segments);
-    for (const std::size_t at_once : {std::size_t{1}, std::size_t{3}, std::size_t{7}, segments}) {
-      SCOPED_TRACE(at_once);
-      std::size_t charged_packets = 0, charged_bytes = 0;
-      for (std::size_t first = 0; first < segments; first += at_once) {
-        const std::size_t count = std::min(at_once, segments - first);
-        Frame piece(packet->piece_bytes(first, count));
-        const auto frame = packet->write_piece(first, count, piece);
-        EXPECT_EQ(frame.data(), piece.data() + kPrefix);
-        EXPECT_EQ(frame.size(), piece.size() - kPrefix);
-        send(piece);
-        charged_packets += packet->charge(first, count).packets;
-        charged_bytes += packet->charge(first, count).bytes;
-      }
-      EXPECT_TRUE(arrived(whole, segments) == wanted);
-      EXPECT_EQ(charged_packets, segments);
-      std::size_t wire_bytes = 0;
-      for (const Frame& frame : wanted) wire_bytes += frame.size();
-      EXPECT_EQ(charged_bytes, wire_bytes);
+    for (const bool stripped : {false, true}) {
+      if (stripped && !has_tag(whole)) continue;
+      const Frame seen = stripped ? without_first_tag(whole) : whole;
+      const auto packet = SuperPacket::read(frame_of(seen), stripped ? 4 : 0);
+      ASSERT_TRUE(packet);
+      EXPECT_EQ(packet->segments(), segments);
+      EXPECT_EQ(packet->is_udp(), crafted.udp());
+      for (const std::size_t at_once : {std::size_t{1}, std::size_t{3}, std::size_t{7}, segments})
+        if (at_once == 1 || takes_type) expect_pieces_to_come_as(wanted, *packet, whole, at_once, stripped);
     }
+  }
+}
+
+// So that the datagrams can stand in for the kernel where it refuses UDP super-packets.
+TEST_F(SuperPacketTest, OfUdpTheKernelCutsWhatDatagramsByThemselvesLookLike) {
+  for (const Crafted& crafted : crafted_packets()) {
+    if (!crafted.udp()) continue;
+    SCOPED_TRACE(crafted.name);
+    bool takes_type = true;
+    const std::vector<Frame> cut = cut_by_the_kernel(crafted, takes_type);
+    EXPECT_EQ(cut.size(), crafted.segments());
+    EXPECT_TRUE(cut == datagrams(crafted));
   }
 }
 
@@ -248,8 +305,12 @@ Frame plain() {
   return build(
       {.name = "", .builder = PacketBuilder().ipv4(kNear4, kFar4), .payload = 5000, .segment_bytes = 1000});
 }
-VirtioHeader& header_of(Frame& frame) {
-  return *reinterpret_cast<VirtioHeader*>(frame.data());
+Frame plain_udp() {
+  return build({.name = "",
+                .builder = PacketBuilder().ipv4(kNear4, kFar4),
+                .protocol = kUdp,
+                .payload = 5000,
+                .segment_bytes = 1000});
 }
 
 // The kernel counts the tag that it stripped as part of the frame, and so does the source.
@@ -270,7 +331,7 @@ TEST(SuperPacketReading, RefusesWhatItCannotCut) {
     change(frame);
     return !SuperPacket::read(frame_of(frame), 0);
   };
-  constexpr std::size_t kNetwork = kPrefix + 14, kTransport = kNetwork + 20;
+  constexpr std::size_t kNetwork = kVirtioBytes + 14, kTransport = kNetwork + 20;
   EXPECT_FALSE(refused([](Frame&) {}));
   EXPECT_TRUE(refused([](Frame& frame) { header_of(frame).gso_type = VirtioHeader::kNoGso; }));
   EXPECT_TRUE(refused([](Frame& frame) { header_of(frame).gso_type = 3; })) << "UDP fragments";
@@ -280,38 +341,123 @@ TEST(SuperPacketReading, RefusesWhatItCannotCut) {
   EXPECT_TRUE(refused([](Frame& frame) { header_of(frame).flags = 0; })) << "a finished checksum";
   EXPECT_TRUE(refused([](Frame& frame) { header_of(frame).checksum_offset = 6; }));
   EXPECT_TRUE(refused([](Frame& frame) { header_of(frame).checksum_start += 2; })) << "of a tunnel";
-  EXPECT_TRUE(refused([](Frame& frame) { set16(frame, kNetwork + 2, 0); })) << "BIG TCP";
+  EXPECT_TRUE(refused([](Frame& frame) { set_word(frame, kNetwork + 2, 0); })) << "BIG TCP";
   EXPECT_TRUE(refused([](Frame& frame) { frame.pop_back(); })) << "shorter than it says";
   EXPECT_TRUE(refused([](Frame& frame) { frame[kNetwork + 9] = std::byte{17}; })) << "UDP";
-  EXPECT_TRUE(refused([](Frame& frame) { set16(frame, kNetwork + 6, 0x2000); })) << "a fragment";
+  EXPECT_TRUE(refused([](Frame& frame) { set_word(frame, kNetwork + 6, 0x2000); })) << "a fragment";
   EXPECT_TRUE(refused([](Frame& frame) { frame[kNetwork] = std::byte{0x44}; }));
   EXPECT_TRUE(refused([](Frame& frame) { frame[kTransport + 12] = std::byte{0x40}; }));
-  EXPECT_TRUE(refused([](Frame& frame) { set16(frame, kPrefix + 12, 0x0806); }));
+  EXPECT_TRUE(refused([](Frame& frame) { set_word(frame, kVirtioBytes + 12, 0x0806); }));
 }
 
-// Whatever the headers say, nothing outside the frame is read or written: for the sanitizers.
+TEST(SuperPacketReading, RefusesUdpThatItCannotCut) {
+  const auto refused = [](const std::function<void(Frame&)>& change) {
+    Frame frame = plain_udp();
+    change(frame);
+    return !SuperPacket::read(frame_of(frame), 0);
+  };
+  constexpr std::size_t kNetwork = kVirtioBytes + 14, kTransport = kNetwork + 20;
+  EXPECT_FALSE(refused([](Frame&) {}));
+  EXPECT_FALSE(refused([](Frame& frame) { header_of(frame).header_length = 0; }));
+  EXPECT_TRUE(refused([](Frame& frame) { header_of(frame).gso_type = VirtioHeader::kGsoTcp4; })) << "TCP";
+  EXPECT_TRUE(refused([](Frame& frame) { header_of(frame).gso_type = 3; })) << "UDP fragments";
+  EXPECT_TRUE(refused([](Frame& frame) { header_of(frame).gso_size = 0; }));
+  EXPECT_TRUE(refused([](Frame& frame) { header_of(frame).gso_size = 5000; })) << "one segment";
+  EXPECT_TRUE(refused([](Frame& frame) { header_of(frame).flags = 0; })) << "a finished checksum";
+  EXPECT_TRUE(refused([](Frame& frame) { header_of(frame).checksum_offset = 16; }));
+  EXPECT_TRUE(refused([](Frame& frame) { header_of(frame).checksum_start += 2; })) << "of a tunnel";
+  EXPECT_TRUE(refused([](Frame& frame) { set_word(frame, kTransport + 4, 1008); })) << "lists of fragments";
+  EXPECT_TRUE(refused([](Frame& frame) { frame.pop_back(); })) << "shorter than it says";
+  EXPECT_TRUE(refused([](Frame& frame) { frame[kNetwork + 9] = std::byte{6}; })) << "TCP";
+  EXPECT_TRUE(refused([](Frame& frame) { set_word(frame, kNetwork + 6, 0x2000); })) << "a fragment";
+}
+
+class Mutation {
+ public:
+  std::size_t below(std::size_t limit) {
+    random_ = random_ * 1'664'525 + 1'013'904'223;
+    return (random_ >> 8) % limit;
+  }
+
+  void change_bytes(Frame& frame) {
+    const std::size_t headers = std::min<std::size_t>(frame.size(), 120);
+    for (std::size_t changes = below(4); changes > 0; --changes)
+      frame[below(headers)] = static_cast<std::byte>(below(256));
+  }
+  // To values that are likely to be taken for good.
+  void change_virtio_header(Frame& frame) {
+    constexpr std::array<std::uint8_t, 6> kTypes{1, 4, 5, 0x81, 0x85, 0};
+    VirtioHeader& header = header_of(frame);
+    switch (below(6)) {
+      case 0:
+        header.gso_type = kTypes[below(kTypes.size())];
+        break;
+      case 1:
+        header.gso_size = static_cast<std::uint16_t>(below(2) == 0 ? 1 + below(8) : below(0x10000));
+        break;
+      case 2:
+        header.checksum_start = static_cast<std::uint16_t>(below(100));
+        break;
+      case 3:
+        header.checksum_offset = below(2) == 0 ? 6 : 16;
+        break;
+      case 4:
+        header.header_length = static_cast<std::uint16_t>(below(0x10000));
+        break;
+      default:
+        break;
+    }
+  }
+  // Perhaps with lengths that agree.
+  void shorten(Frame& frame) {
+    frame.resize(kVirtioBytes + below(frame.size() - kVirtioBytes));
+    constexpr std::size_t kNetwork = kVirtioBytes + 14, kTransport = kNetwork + 20;
+    if (frame.size() < kTransport + 8 || below(2) == 0) return;
+    set_word(frame, kNetwork + 2, static_cast<unsigned>(frame.size() - kNetwork));
+    set_word(frame, kTransport + 4, static_cast<unsigned>(frame.size() - kTransport));
+  }
+
+ private:
+  std::uint32_t random_ = 1;
+};
+
+// In memory that ends with it, so that the sanitizers see what is read or written outside. Returns how many were written.
+std::size_t write_some_pieces(const SuperPacket& packet, std::size_t at_once) {
+  constexpr std::size_t kMost = 30;
+  std::size_t written = 0;
+  const std::size_t segments = packet.segments();
+  Count charged;
+  for (std::size_t first = 0; first < segments; first += at_once) {
+    const std::size_t count = std::min(at_once, segments - first);
+    charged += packet.charge(first, count);
+    if (written >= kMost && first + count < segments) continue;
+    Frame piece(packet.piece_bytes(first, count));
+    const auto frame = packet.write_piece(first, count, piece);
+    EXPECT_EQ(frame.data() + frame.size(), piece.data() + piece.size());
+    ++written;
+  }
+  EXPECT_EQ(charged, packet.charge(0, segments));
+  return written;
+}
+
 TEST(SuperPacketReading, StaysWithinTheFrame) {
-  std::uint32_t random = 1;
-  const auto next = [&random] { return random = random * 1'664'525 + 1'013'904'223; };
+  Mutation mutation;
+  std::size_t tcp = 0, udp = 0;
   for (const Crafted& crafted : crafted_packets()) {
     if (crafted.payload > 10'000) continue;
     const Frame good = build(crafted);
     for (int i = 0; i < 2000; ++i) {
       Frame frame = good;
-      for (unsigned changes = next() >> 30; changes < 4; ++changes)
-        frame[(next() >> 8) % 100] = static_cast<std::byte>(next() >> 24);
-      if (i % 3 == 0) frame.resize(kPrefix + (next() >> 8) % (frame.size() - kPrefix));
+      mutation.change_bytes(frame);
+      mutation.change_virtio_header(frame);
+      if (i % 3 == 0) mutation.shorten(frame);
       frame.shrink_to_fit();
-      const auto packet = SuperPacket::read(frame_of(frame), i % 2 == 0 ? 0 : 4);
-      if (!packet) continue;
-      const std::size_t at_once = 1 + (next() >> 8) % 5;
-      for (std::size_t first = 0; first < packet->segments(); first += at_once) {
-        const std::size_t count = std::min(at_once, packet->segments() - first);
-        Frame piece(packet->piece_bytes(first, count));
-        packet->write_piece(first, count, piece);
-      }
+      const auto packet = SuperPacket::read(frame_of(frame), i % 4 == 0 ? 4 : 0);
+      if (packet) (packet->is_udp() ? udp : tcp) += write_some_pieces(*packet, 1 + mutation.below(5));
     }
   }
+  EXPECT_GT(tcp, 10'000u);
+  EXPECT_GT(udp, 10'000u);
 }
 
 ClassConfig class_of(Rate rate) {

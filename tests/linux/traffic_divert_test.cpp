@@ -48,7 +48,7 @@ TEST_P(TrafficDivertTest, PingPassesThroughRingAndTransmitterOnce) {
   RETURN_UNLESS_APPLICABLE();
   std::atomic<int> echo_requests{0};
   std::atomic<int> echo_requests6{0};
-  TrafficDivert divert(options());
+  LoneDivert divert(options());
   const Forwarder forwarder(divert, [&](const CapturedFrame& captured) {
     if (starts_packet(captured.frame, {.protocol = ETH_P_IP, .next_at = 9, .next = IPPROTO_ICMP}))
       ++echo_requests;
@@ -68,7 +68,7 @@ TEST_P(TrafficDivertTest, PingPassesThroughRingAndTransmitterOnce) {
 TEST_P(TrafficDivertTest, NothingIsDivertedBeforeAttachAndAfterDetach) {
   RETURN_UNLESS_APPLICABLE();
   UdpProbe probe(lab());
-  TrafficDivert divert(options());
+  LoneDivert divert(options());
   Capture capture(divert);
   probe.send("before");
   EXPECT_EQ(probe.receive(kSoon), "before");
@@ -89,7 +89,7 @@ TEST_P(TrafficDivertTest, NothingIsDivertedBeforeAttachAndAfterDetach) {
 TEST_P(TrafficDivertTest, TheStackOfThePeerNeverSeesAPacket) {
   RETURN_UNLESS_APPLICABLE();
   // Also addressed to the peer and answerable by this host: nobody may answer.
-  TrafficDivert divert(options());
+  LoneDivert divert(options());
   Capture capture(divert);
   divert.attach();
   const auto link = *Netlink().find_link(divert.peer_index());
@@ -106,7 +106,7 @@ TEST_P(TrafficDivertTest, TheStackOfThePeerNeverSeesAPacket) {
 
 TEST_P(TrafficDivertTest, ADeviceThatWasJustMadeIsSilent) {
   RETURN_UNLESS_APPLICABLE();
-  TrafficDivert divert(options());
+  LoneDivert divert(options());
   Capture capture(divert);
   EXPECT_FALSE(capture.receive(milliseconds(1500)));  // router solicitations would come within a second
 }
@@ -123,7 +123,7 @@ TEST_P(TrafficDivertTest, OwnPacketsPassUnmarkedAndTheAdministratorsProgramsSeeE
   const BpfAttachment foreign(netlink, GetParam(), interface_index("eth0"), TrafficHook::egress,
                               "administrator", program);
   {
-    TrafficDivert divert(options());
+    LoneDivert divert(options());
     const Forwarder forwarder(divert);
     divert.attach();
     const auto before = administrator->bss->packets;
@@ -144,7 +144,7 @@ TEST_P(TrafficDivertTest, TcpSuperPacketsArriveAsWireSizedFramesWithCompleteChec
   std::uint64_t clipped = 0;
   const std::string data = test_data(8 * 1024 * 1024);
   {
-    TrafficDivert divert(options());
+    LoneDivert divert(options());
     const Forwarder forwarder(divert, [&](const CapturedFrame& captured) {
       longest = std::max(longest, captured.frame.size());
       if (captured.frame.size() < captured.wire_length) ++clipped;
@@ -165,7 +165,7 @@ TEST_P(TrafficDivertTest, TcpSuperPacketsArriveAsWireSizedFramesWithCompleteChec
 
 TEST_P(TrafficDivertTest, UdpSuperPacketsArriveAsSingleDatagrams) {
   RETURN_UNLESS_APPLICABLE();
-  TrafficDivert divert(options());
+  LoneDivert divert(options());
   Capture capture(divert);
   UdpProbe probe(lab());
   probe.send("resolves the address");
@@ -183,7 +183,7 @@ TEST_P(TrafficDivertTest, UdpSuperPacketsArriveAsSingleDatagrams) {
 // The kernel takes the outer tag out of a frame that arrives, and leaves it in one that a packet socket sends.
 TEST_P(TrafficDivertTest, VlanTagsOfWhatArrivesSurvive) {
   RETURN_UNLESS_APPLICABLE();
-  TrafficDivert divert(ingress_options());
+  LoneDivert divert(ingress_options());
   Capture capture(divert);
   divert.attach();
   std::optional<RawPort> far;
@@ -207,7 +207,7 @@ TEST_P(TrafficDivertTest, VlanTagsOfWhatArrivesSurvive) {
 
 TEST_P(TrafficDivertTest, VlanTagsOfWhatIsSentSurvive) {
   RETURN_UNLESS_APPLICABLE();
-  TrafficDivert divert(options());
+  LoneDivert divert(options());
   Capture capture(divert);
   divert.attach();
   RawPort near("eth0");
@@ -222,7 +222,7 @@ TEST_P(TrafficDivertTest, VlanTagsOfWhatIsSentSurvive) {
 
 TEST_P(TrafficDivertTest, WhatThePeerHasNoRoomForHasBeenCaptured) {
   RETURN_UNLESS_APPLICABLE();
-  TrafficDivert divert(options());
+  LoneDivert divert(options());
   Capture capture(divert);
   divert.attach();
   lab().run("ip link set " + divert.peer_name() + " mtu 100");
@@ -236,10 +236,11 @@ TEST_P(TrafficDivertTest, WhatThePeerHasNoRoomForHasBeenCaptured) {
 
 TEST_P(TrafficDivertTest, WhatTheKernelCannotCutHasComeAndWasNotCaptured) {
   RETURN_UNLESS_APPLICABLE();
-  TrafficDivert divert(options());
+  LoneDivert divert(options());
   Capture capture(divert);
   divert.attach();
-  PacketTransmitter host({.interface_index = interface_index("eth0"), .mark = 0, .virtio_header = true});
+  PacketTransmitter host(
+      {.interface_index = interface_index("eth0"), .mark = 0, .prefix_bytes = sizeof(VirtioHeader)});
   const Frame frame = super_packet_without_tcp_header_length();
   const std::span<const std::byte> part(frame);
   const OutgoingFrame outgoing{{&part, 1}};

@@ -18,7 +18,7 @@ namespace {
 
 class WholeSuperPacketTest : public DivertTest {
  protected:
-  static DivertOptions whole(DivertOptions options) {
+  static LoneOptions whole(LoneOptions options) {
     options.whole_super_packets = true;
     return options;
   }
@@ -48,7 +48,7 @@ TEST_P(WholeSuperPacketTest, TcpPassesWholeAndUnclipped) {
   RETURN_UNLESS_APPLICABLE();
   const std::string data = test_data(kTransfer);
   Seen seen;
-  TrafficDivert divert(whole(options()));
+  LoneDivert divert(whole(options()));
   const Forwarder forwarder(divert, seen.observer(), true);
   divert.attach();
   EXPECT_TRUE(transfer_by_tcp(near_host(), far_host(), kFar4, data) == data);
@@ -62,7 +62,7 @@ TEST_P(WholeSuperPacketTest, AnInterfaceThatCanNeitherSegmentNorSumGetsRightPack
   // The far stack checks the sums then: wrong ones would end the transfer.
   const std::string data = test_data(kTransfer);
   Seen seen;
-  TrafficDivert divert(whole(options()));
+  LoneDivert divert(whole(options()));
   turn_off_segmentation_and_checksum_offload("eth0");
   lab().run("ip link set eth0 gso_max_size 65536");
   const Forwarder forwarder(divert, seen.observer(), true);
@@ -76,7 +76,7 @@ TEST_P(WholeSuperPacketTest, TcpThatArrivesPassesWhole) {
   RETURN_UNLESS_APPLICABLE();
   const std::string data = test_data(kTransfer);
   Seen seen;
-  TrafficDivert divert(whole(ingress_options()));
+  LoneDivert divert(whole(ingress_options()));
   const Forwarder forwarder(divert, seen.observer(), true);
   divert.attach();
   EXPECT_TRUE(transfer_by_tcp(far_host(), near_host(), kNear4, data) == data);
@@ -89,8 +89,8 @@ TEST_P(WholeSuperPacketTest, TcpPassesWholeThroughTheWire) {
   lab().put_near_host_in_between();
   const std::string data = test_data(kTransfer);
   Seen seen;
-  TrafficDivert there(whole(inline_options("eth1", "eth0")));
-  TrafficDivert back(whole(inline_options("eth0", "eth1")));
+  LoneDivert there(whole(inline_options("eth1", "eth0")));
+  LoneDivert back(whole(inline_options("eth0", "eth1")));
   const Forwarder there_forwarder(there, seen.observer(), true);
   const Forwarder back_forwarder(back, nullptr, true);
   there.attach();
@@ -129,7 +129,8 @@ Frame without_tag(Frame frame) {
 
 // Sends it on an interface of this host, which it has room for.
 void send_super_packet(const std::string& interface, const Frame& frame) {
-  PacketTransmitter host({.interface_index = interface_index(interface), .mark = 0, .virtio_header = true});
+  PacketTransmitter host(
+      {.interface_index = interface_index(interface), .mark = 0, .prefix_bytes = sizeof(VirtioHeader)});
   const std::span<const std::byte> part(frame);
   const OutgoingFrame outgoing{{&part, 1}};
   bool sent = false;
@@ -153,7 +154,7 @@ void expect_five_tagged_segments(RawPort& far) {
 TEST_P(WholeSuperPacketTest, ATaggedSuperPacketIsCutBehindItsTagWithRightChecksums) {
   RETURN_UNLESS_APPLICABLE();
   Seen seen;
-  TrafficDivert divert(whole(options()));
+  LoneDivert divert(whole(options()));
   turn_off_segmentation_and_checksum_offload("eth0");
   const Forwarder forwarder(divert, seen.observer(), true);
   divert.attach();
@@ -169,7 +170,7 @@ TEST_P(WholeSuperPacketTest, ATaggedSuperPacketThatArrivesIsCutSoToo) {
   RETURN_UNLESS_APPLICABLE();
   lab().put_near_host_in_between();
   std::atomic<int> tag_beside{0};
-  TrafficDivert divert(whole(inline_options("eth1", "eth0")));
+  LoneDivert divert(whole(inline_options("eth1", "eth0")));
   turn_off_segmentation_and_checksum_offload("eth0");
   const Forwarder forwarder(
       divert,
@@ -189,7 +190,7 @@ TEST_P(WholeSuperPacketTest, ATaggedSuperPacketThatArrivesIsCutSoToo) {
 TEST_P(WholeSuperPacketTest, UdpAndPlainPacketsPassToo) {
   RETURN_UNLESS_APPLICABLE();
   UdpProbe probe(lab());
-  TrafficDivert divert(whole(options()));
+  LoneDivert divert(whole(options()));
   const Forwarder forwarder(divert, nullptr, true);
   divert.attach();
   probe.send("plain");

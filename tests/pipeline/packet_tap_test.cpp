@@ -52,6 +52,20 @@ TEST(PacketTap, GivesEachPacketAsItWasPut) {
   EXPECT_FALSE(tap.peek());
 }
 
+// However the frame is divided.
+TEST(PacketTap, LeavesOutAnEthernetHeaderThatTheLinkDoesNotHave) {
+  std::vector<std::byte> frame = numbered(kEthernetHeaderBytes, 1);
+  const std::vector<std::byte> packet = numbered(70, 2);
+  frame.insert(frame.end(), packet.begin(), packet.end());
+  for (std::size_t first = 0; first <= frame.size(); ++first) {
+    PacketTap tap("dns", kAll, PacketTap::kDefaultMemory, LinkHeader::none);
+    const std::array<std::span<const std::byte>, 2> parts = {std::span(frame).first(first),
+                                                             std::span(frame).subspan(first)};
+    tap.put(PacketEvent::sent, {}, Instant(Duration(2)), static_cast<std::uint32_t>(frame.size()), parts);
+    EXPECT_TRUE(is(tap.peek(), 70, 2)) << first;
+  }
+}
+
 TEST(PacketTap, GoesRoundItsMemoryWithFramesOfEveryLength) {
   PacketTap tap("dns", kAll, 4096);
   unsigned put_number = 0, read_number = 0;

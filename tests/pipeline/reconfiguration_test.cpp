@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "pipeline/frame_prefix.hpp"
 #include "pipeline/part_of_flow.hpp"
 #include "support/fake_packet_io.hpp"
 #include "support/lone_shaper.hpp"
@@ -66,8 +69,9 @@ class SharedFlows : public testing::Test {
     clock_.advance(Duration(1));
   }
 
-  void change_to(const ClassConfig& config) {
-    classifier_ = classifier_of(config);
+  void change_to(const ClassConfig& config) { change_to(classifier_of(config)); }
+  void change_to(std::shared_ptr<const Classifier> classifier) {
+    classifier_ = std::move(classifier);
     std::vector<Reconfiguration::Part> parts;
     for (const auto& shaper : shapers_)
       parts.push_back({.change = shaper->shaper.prepare(classifier_->classes()), .waiter = nullptr});
@@ -167,6 +171,45 @@ TEST_F(SharedFlows, AreDueAtOnceWhereTheyAreWhenTheyAreNotShapedAnyMore) {
     }
   }
   expect_whole_and_in_order(leave());
+}
+
+TEST_F(SharedFlows, AreClassifiedAnewByTheMarkAndTheCgroupsThatTheirPacketsCameWith) {
+  constexpr int kEach = 30;
+  classifier_ = classifier_of(by_destination());
+  make_shapers({.frame_prefix = kWholePrefixBytes});
+  const auto arrive_with = [this](int host, const PacketNotes& notes, std::uint32_t cgroups) {
+    Frame whole(kWholePrefixBytes);
+    std::memcpy(whole.data(), &notes, sizeof notes);
+    const Frame frame =
+        PacketBuilder().ipv4("10.0.0.1", "10.0.1." + std::to_string(host)).udp(1, 5000).payload(18).build();
+    whole.insert(whole.end(), frame.begin(), frame.end());
+    ArrivingPacket packet{.frame = std::span<const std::byte>(whole).subspan(kWholePrefixBytes),
+                          .arrival = clock_.now(),
+                          .charged_bytes = 60,
+                          .prefix_bytes = kWholePrefixBytes,
+                          .cgroups = cgroups};
+    classifier_->classify(packet);
+    shapers_[part_of_flow(packet.flow_hash, kParts)]->admit({&packet, 1}, clock_.now());
+  };
+  for (int i = 0; i < kEach; ++i) {
+    arrive_with(i, {}, 1U << 5);
+    arrive_with(i, {.mark = 7}, 1U << 4);
+    arrive_with(i, {.mark = 8}, 0);
+  }
+  ClassConfig service = one_bucket(), marked = one_bucket(), rest = one_bucket();
+  service.name = "service";
+  service.selectors.cgroups = {"service"};
+  marked.name = "marked";
+  marked.selectors.marks = {{.value = 7}};
+  const CgroupPlaces places{std::make_shared<const CgroupPlace>(CgroupPlace{.path = "service", .number = 5})};
+  change_to(std::make_shared<const Classifier>(std::vector{service, marked, rest}, Classifier::Matchers(3), 1,
+                                               kDefaultControlLimit, places));
+  std::array<std::uint64_t, 3> queued{};
+  for (const auto& shaper : shapers_) {
+    const ShaperStatistics all = shaper->statistics(clock_.now());
+    for (std::size_t i = 0; i < queued.size(); ++i) queued[i] += all.classes.at(i).queued.packets;
+  }
+  EXPECT_EQ(queued, (std::array<std::uint64_t, 3>{kEach, kEach, kEach}));
 }
 
 TEST_F(SharedFlows, KeepWhatStandsInFrontOfTheirFrames) {

@@ -71,7 +71,9 @@ class WorkerFixture : public testing::Test {
     }
   }
 
-  TestShape& add_shape(const ClassConfig& config, const ShaperLimits& limits = {}, std::size_t slots = 1024) {
+  TestShape& add_shape(const ClassConfig& config, const ShaperLimits& limits = {}, std::size_t slots = 1024,
+                       SuperPacketCut cut = SuperPacketCut::none,
+                       LinkHeader link_header = LinkHeader::ethernet) {
     shapes_.push_back(std::make_unique<TestShape>(*this, config, limits, slots));
     TestShape& shape = *shapes_.back();
     shape.port.emplace(PortOptions{.source = shape.source,
@@ -79,7 +81,9 @@ class WorkerFixture : public testing::Test {
                                    .shaper = shape.shaper,
                                    .taps = shape.taps,
                                    .watch = shape.watch,
-                                   .classifier = classifier_of({config})},
+                                   .classifier = classifier_of({config}),
+                                   .super_packet_cut = cut,
+                                   .link_header = link_header},
                        clock);
     worker.schedule().add(shape.shaper);
     worker.add_port(*shape.port);

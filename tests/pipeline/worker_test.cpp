@@ -394,7 +394,7 @@ TEST_F(WorkerTest, ASourceThatFailsEndsItsPortAlone) {
   EXPECT_TRUE(broken.port->failed());
   EXPECT_THROW(std::rethrow_exception(broken.port->failure()), std::runtime_error);
   EXPECT_EQ(sound.sink.departures.size(), 1u);
-  EXPECT_EQ(waiter.sources, std::vector<PacketSource*>{&sound.source});
+  EXPECT_EQ(waiter.sources, std::vector<Arrivals*>{&sound.source});
 }
 
 TEST_F(WorkerTest, AtAnEndWhatWasDivertedIsTakenOver) {
