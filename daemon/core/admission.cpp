@@ -28,11 +28,12 @@ void Shaper::admit(std::span<const ArrivingPacket> packets, Instant now, Frames 
   ShaperState& state = *state_;
   if (packets.empty()) return;
   assert(state.schedule != nullptr && !state.suspended);
-  state.expire_flows(1 + static_cast<std::uint32_t>(packets.size()) / kPacketsPerLook, now);
+  state.expire_flows(1 + static_cast<std::uint32_t>(packets.size()) / kPacketsPerLook, now, state.idle);
   TimingWheel& wheel = state.schedule->wheel;
   if (wheel.empty()) wheel.start_at(std::min(packets.front().arrival, now));
   if (state.schedule->flows > kFlowsInCache)
     for (const ArrivingPacket& packet : packets) state.flows.prefetch_cell(packet.flow_hash);
+  if (state.classes.size() > kClassesInCache) state.prefetch_classes(packets);
   while (!packets.empty()) {
     const bool in_cache = state.schedule->flows <= kFlowsInCache;
     const auto batch = packets.first(std::min(packets.size(), in_cache ? kBatch : kFetchedAtOnce));
@@ -65,6 +66,9 @@ void ShaperState::admit(const ArrivingPacket& packet, FlowNumber flow, Instant n
   if (flow == kNoFlow) return drop(packet, flow, DropReason::flow_table_full);
   FlowRecord& record = flows[flow];
   record.last_used = now;
+  if (shaped.in_tree()) return admit_in_tree(packet, flow);
+  if (shaped.polices) [[unlikely]]
+    return police(packet, flow, now, frames);
   if (!make_place(record.queue)) return drop(packet, flow, DropReason::pool_full);
   if (!surely_has_room(record.queue, shaped, cost)) {
     let_go(flow, packet.arrival, now);
@@ -77,6 +81,19 @@ void ShaperState::admit(const ArrivingPacket& packet, FlowNumber flow, Instant n
   enqueue(flow, stored);
 }
 
+// Its headers may be changed before it leaves, so its frame is never lent.
+void ShaperState::admit_in_tree(const ArrivingPacket& packet, FlowNumber flow) {
+  FlowRecord& record = flows[flow];
+  ShapedClass& shaped = *classes[record.class_number];
+  if (!make_place_in_tree(record.queue)) return drop(packet, flow, DropReason::pool_full);
+  if (!fits(shaped.config.queue, queued_in(record.queue), packet.cost()))
+    return drop(packet, flow, packet.late ? DropReason::starved : DropReason::queue_full);
+  const PacketHandle stored = store(record, packet, Shaper::Frames::copied);
+  if (stored == kNoPacket) return drop(packet, flow, DropReason::pool_full);
+  shaped.counters.queued += packet.cost();
+  enqueue_in_tree(flow, stored);
+}
+
 void ShaperState::drop(const ArrivingPacket& packet, FlowNumber flow, DropReason reason) {
   counters_at(packet.class_index).dropped_for(reason) += packet.cost();
   if (flow != kNoFlow) flows.dropped(flow) += packet.cost();
@@ -87,25 +104,37 @@ FlowNumber ShaperState::find_or_add_flow(const ArrivingPacket& packet, Instant n
   const ClassNumber class_number = class_numbers[packet.class_index];
   FlowNumber flow = flows.find(packet.flow_hash, class_number, packet.key);
   if (flow != kNoFlow) return flow;
-  flow = flows.insert(packet.flow_hash, class_number, packet.key);
+  const auto insert = [&] {
+    return budget->has_flow() ? flows.insert(packet.flow_hash, class_number, packet.key) : kNoFlow;
+  };
+  flow = insert();
   if (flow == kNoFlow) {
-    expire_flows(kLooksWhenFull, now);
-    flow = flows.insert(packet.flow_hash, class_number, packet.key);
+    // For want of room a flow need not have been idle: it is enough that nobody gains by its going.
+    expire_flows(kLooksWhenFull, now, Duration::zero());
+    if (!budget->has_flow()) budget->expire_flows_of_another(*this, kLooksWhenFull, now);
+    flow = insert();
     if (flow == kNoFlow) return flow;
   }
   flows[flow].generation = classes[class_number]->generation;
   ++classes[class_number]->flows;
   ++schedule->flows;
+  ++budget->flows;
   if (flows.is_short()) schedule->some_short = true;
   return flow;
 }
 
-void ShaperState::expire_flows(std::uint32_t looks, Instant now) {
+void ShaperState::expire_flows(std::uint32_t looks, Instant now, Duration after) {
   if (outstanding != 0) return;  // complete_…() will look for the flows of these packets
   // No packet leaves before now - kMaxCatchUp any more, even if it was captured earlier.
-  flows.expire(looks, now - idle, now - kMaxCatchUp, [this](const FlowRecord& record) {
+  const auto as_new = [this, since = now - kMaxCatchUp](const FlowRecord& record) {
+    const ShapedClass& shaped = *classes[record.class_number];
+    return shaped.polices ? shaped.policer->as_new(record.bucket, since) : record.bucket.as_new(since);
+  };
+  flows.expire(looks, now - after, as_new, [this](const FlowRecord& record) {
     --classes[record.class_number]->flows;
-    if (schedule != nullptr) --schedule->flows;
+    if (schedule == nullptr) return;
+    --schedule->flows;
+    --budget->flows;
   });
 }
 
@@ -120,7 +149,7 @@ bool ShaperState::surely_has_room(const FlowQueue& queue, const ShapedClass& sha
 // rates at once the longer of the two waits.
 bool ShaperState::has_room(const FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet,
                            Instant now) const {
-  LeakyBucket bucket = record.bucket;
+  FlowBucket bucket = record.bucket;
   if (record.generation != shaped.generation) bucket.change(shaped.parameters);
   const Cost waiting = waiting_in(record.queue);
   Instant departure = packet.arrival;
@@ -142,29 +171,32 @@ PacketHandle ShaperState::store(const FlowRecord& record, const ArrivingPacket& 
       PacketPool::chunks_for(PacketPool::stored_bytes(packet.frame, tag, frame_prefix));
   PacketHandle handle = kNoPacket;
   while (handle == kNoPacket) {
-    if (chunks_in_use + chunks <= max_chunks) {
+    if (budget->has_chunks(chunks)) {
       handle = frames == Shaper::Frames::lent ? pool().store_lent(packet.frame, tag, frame_prefix)
                                               : pool().store(packet.frame, tag, frame_prefix);
     }
     if (handle == kNoPacket && !shorten_longest_queue(record, chunks)) return kNoPacket;
   }
   chunks_in_use += chunks;
+  budget->chunks_in_use += chunks;
   StoredPacket& stored = pool()[handle];
   stored.arrival = packet.arrival;
   stored.earliest = packet.arrival;
   stored.charged_bytes = packet.charged_bytes;
   stored.charged_packets = packet.charged_packets;
   stored.class_number = record.class_number;
+  stored.cgroups = packet.cgroups;
   return handle;
 }
 
-// When the shape's memory is used up, or the host has no more, its longest queue loses its last packet: one that would
-// have left last. False: none does, because the packet that wants in is the one to go. Its own queue would be among the
-// longest.
+// When the budget's memory is used up, or the host has no more, its longest queue loses its last packet: one that would
+// have left last. It may be another shaper's. False: none does, because the packet that wants in is the one to go. Its own
+// queue would be among the longest.
 bool ShaperState::shorten_longest_queue(const FlowRecord& record, std::uint32_t chunks) {
-  const BacklogNumber longest = longest_queues.longest();
-  if (longest == kNoBacklog || longest_queues.among_longest(chunks_in(record.queue) + chunks)) return false;
-  drop_last(longest);
+  const LongestQueues& queues = budget->longest_queues;
+  const BacklogNumber longest = queues.longest();
+  if (longest == kNoBacklog || queues.among_longest(chunks_in(record.queue) + chunks)) return false;
+  schedule->shapes[backlogs()[longest].shape]->drop_last(longest);
   return true;
 }
 

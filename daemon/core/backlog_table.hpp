@@ -28,6 +28,7 @@ struct alignas(64) Backlog {
   std::uint32_t queued_packets = 0;
   std::uint32_t waiting_packets = 0;
   std::uint32_t chunks = 0;
+  std::uint32_t shape = 0;  // whose flow it is, by its number in the schedule
 
   Cost queued() const { return {queued_packets, queued_bytes}; }
   Cost waiting() const { return {waiting_packets, waiting_bytes}; }
@@ -65,12 +66,15 @@ class BacklogTable {
   // acquire() will succeed. False: there is no memory for one more.
   bool make_ready() { return backlogs_.make_ready(1); }
   void grow_ahead() { backlogs_.grow_ahead(); }
+  // acquire() gives numbers below this, as long as one is ready.
+  std::uint32_t numbers() const { return backlogs_.ready_end(); }
 
   // One must be ready.
-  BacklogNumber acquire(FlowNumber flow) {
+  BacklogNumber acquire(FlowNumber flow, std::uint32_t shape = 0) {
     const BacklogNumber backlog = backlogs_.take();
     backlogs_[backlog] = Backlog{};
     backlogs_[backlog].flow = flow;
+    backlogs_[backlog].shape = shape;
     return backlog;
   }
   // The queue must be empty, and in no list.

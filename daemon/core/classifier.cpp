@@ -7,6 +7,8 @@
 #include <iterator>
 #include <utility>
 
+#include "core/packet_notes.hpp"
+
 namespace headgate {
 namespace {
 
@@ -65,6 +67,14 @@ bool takes(const Selectors& selectors, const ParsedHeaders& headers) {
          takes(selectors.destination, headers.network, headers.destination);
 }
 
+// A bit for each of the paths.
+std::uint32_t bits_of(const std::vector<std::string>& paths, const CgroupPlaces& places) {
+  std::uint32_t bits = 0;
+  for (const auto& place : places)
+    if (std::find(paths.begin(), paths.end(), place->path) != paths.end()) bits |= 1U << place->number;
+  return bits;
+}
+
 constexpr std::uint64_t kOddA = 0x9e3779b97f4a7c15;  // the golden ratio's fraction
 constexpr std::uint64_t kOddB = 0xb7e151628aed2a6b;  // e's
 
@@ -118,10 +128,14 @@ Classifier::Classifier(std::vector<ClassConfig> classes, std::vector<std::unique
                  hash_seed, control_limit) {}
 
 Classifier::Classifier(std::vector<ClassConfig> classes, Matchers matchers, std::uint64_t hash_seed,
-                       const Rate& control_limit)
-    : classes_(std::move(classes)), matchers_(std::move(matchers)) {
+                       const Rate& control_limit, CgroupPlaces cgroups)
+    : classes_(std::move(classes)), matchers_(std::move(matchers)), cgroups_(std::move(cgroups)) {
   assert(matchers_.size() == classes_.size());
-  for (const ClassConfig& each : classes_) hash_seeds_.push_back(class_hash_seed(each.name, hash_seed));
+  for (const ClassConfig& each : classes_) {
+    hash_seeds_.push_back(class_hash_seed(each.name, hash_seed));
+    cgroup_bits_.push_back(bits_of(each.selectors.cgroups, cgroups_));
+    asks_kernel_ = asks_kernel_ || !each.selectors.marks.empty() || !each.selectors.cgroups.empty();
+  }
   const bool any_takes_control =
       std::any_of(classes_.begin(), classes_.end(), [](const ClassConfig& each) { return each.control; });
   if (any_takes_control) control_meter_ = std::make_unique<ControlMeter>(ControlLimit(control_limit));
@@ -164,6 +178,7 @@ bool Classifier::take(ArrivingPacket& packet, const ParsedHeaders& headers,
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     if (only_with_control && !classes_[i].control) continue;
     if (!takes(classes_[i].selectors, headers)) continue;
+    if (asks_kernel_ && !takes_from_kernel(i, packet)) continue;
     if (matchers_[i] && !matchers_[i]->matches(untagged)) continue;
     packet.class_index = static_cast<ClassIndex>(i);
     if (classes_[i].bypass) return true;
@@ -172,6 +187,21 @@ bool Classifier::take(ArrivingPacket& packet, const ParsedHeaders& headers,
     return true;
   }
   return false;
+}
+
+// Whether a class suits what the kernel alone knows of the packet.
+bool Classifier::takes_from_kernel(std::size_t position, const ArrivingPacket& packet) const {
+  const Selectors& selectors = classes_[position].selectors;
+  if (!selectors.marks.empty()) {
+    const std::uint32_t mark = notes_of(packet).mark;
+    const auto takes_mark = [mark](const MarkSelector& selector) { return selector.takes(mark); };
+    if (std::none_of(selectors.marks.begin(), selectors.marks.end(), takes_mark)) return false;
+  }
+  if (selectors.cgroups.empty()) return true;
+  const std::uint32_t common = packet.cgroups & cgroup_bits_[position];
+  return common != 0 && std::any_of(cgroups_.begin(), cgroups_.end(), [&](const auto& place) {
+           return (common >> place->number & 1) != 0 && packet.arrival >= place->since;
+         });
 }
 
 bool Classifier::unshaped(ClassIndex class_index) const {

@@ -3,15 +3,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "core/cgroup_places.hpp"
 #include "core/control_meter.hpp"
 #include "core/header_parser.hpp"
-#include "headgate/config.hpp"
-#include "headgate/packet.hpp"
+#include "vocabulary/config.hpp"
+#include "vocabulary/packet.hpp"
 
 namespace headgate {
 
@@ -35,11 +37,12 @@ class Classifier {
   // Shared with other classifiers that have classes of the same expression.
   using Matchers = std::vector<std::shared_ptr<const PacketMatcher>>;
 
-  // matchers[i] belongs to classes[i]; null matches everything. A packet must suit the selectors of its class, too.
+  // matchers[i] belongs to classes[i]; null matches everything. A packet must suit the selectors of its class, too; each
+  // cgroup that they name has a place.
   // Every Classifier of a shape, also after a reload, must be given the same hash_seed: the shaper finds its flows by
   // the hash.
   Classifier(std::vector<ClassConfig> classes, Matchers matchers, std::uint64_t hash_seed,
-             const Rate& control_limit = kDefaultControlLimit);
+             const Rate& control_limit = kDefaultControlLimit, CgroupPlaces cgroups = {});
   Classifier(std::vector<ClassConfig> classes, std::vector<std::unique_ptr<PacketMatcher>> matchers,
              std::uint64_t hash_seed, const Rate& control_limit = kDefaultControlLimit);
 
@@ -54,6 +57,9 @@ class Classifier {
   // True when packets of this class go on unshaped (kUnmatched or bypass).
   bool unshaped(ClassIndex class_index) const;
 
+  // Of ArrivingPacket::cgroups, those that a class names.
+  std::uint32_t cgroup_bits(std::size_t position) const { return cgroup_bits_[position]; }
+
   const std::vector<ClassConfig>& classes() const { return classes_; }
 
  private:
@@ -62,10 +68,14 @@ class Classifier {
   bool take(ArrivingPacket& packet, const ParsedHeaders& headers, std::span<const std::byte> untagged,
             bool only_with_control) const;
   void choose_tagged(ArrivingPacket& packet, const ParsedHeaders& headers) const;
+  bool takes_from_kernel(std::size_t position, const ArrivingPacket& packet) const;
 
   std::vector<ClassConfig> classes_;
   Matchers matchers_;
   std::vector<std::uint64_t> hash_seeds_;        // by class
+  CgroupPlaces cgroups_;                         // held
+  std::vector<std::uint32_t> cgroup_bits_;       // by class, of all that it names
+  bool asks_kernel_ = false;                     // some class for a mark or a cgroup
   std::unique_ptr<ControlMeter> control_meter_;  // null: no class has `control`
 };
 

@@ -16,7 +16,7 @@ ControlLimit::Bound bound_of(std::uint64_t per_second, std::uint64_t least_burst
 }  // namespace
 
 ControlLimit::ControlLimit(const Rate& limit) {
-  if (limit.packets) packets_ = bound_of(limit.packets->packets_per_second, kBurstFrames);
+  if (limit.packets) packets_ = bound_of(limit.packets->packets, kBurstFrames);
   if (limit.bits) bits_ = bound_of(limit.bits->bits_per_second, kBurstFrames * kFullFrame.bytes * 8);
 }
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "headgate/clock.hpp"
-#include "headgate/config.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/control_limit.hpp"
-#include "headgate/statistics.hpp"
+#include "vocabulary/statistics.hpp"
 
 namespace headgate {
 

@@ -4,6 +4,8 @@
 #include <bit>
 #include <numeric>
 
+#include "core/prefetch.hpp"
+
 namespace headgate {
 namespace {
 
@@ -23,6 +25,12 @@ DelayHistogram::Slice& DelayHistogram::slice(Instant now) {
     slice.second_ = second;
   }
   return slice;
+}
+
+void DelayHistogram::prefetch(Duration delay, Instant now) const {
+  const Slice& slice = slices_[static_cast<std::size_t>(second_of(now) % kSlices)];
+  prefetch_line(&slice);
+  prefetch_line(&slice.counts_[DelayCounts::bucket_of(std::max(delay, Duration::zero()))]);
 }
 
 DelayCounts DelayHistogram::counts(Instant now) const {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "headgate/clock.hpp"
-#include "headgate/statistics.hpp"
+#include "vocabulary/statistics.hpp"
 
 namespace headgate {
 
@@ -61,6 +61,9 @@ class DelayHistogram {
 
   // Where delays that end now are to be recorded. `now` must not go backwards.
   Slice& slice(Instant now);
+
+  // Fetches ahead what recording such a delay will touch.
+  void prefetch(Duration delay, Instant now) const;
 
   void record(Duration delay, std::uint64_t packets, Instant now) { slice(now).record(delay, packets); }
   DelayCounts counts(Instant now) const;

@@ -8,7 +8,7 @@
 
 namespace headgate {
 
-LeakyBucket& ShaperState::bucket_of(FlowRecord& record, const ShapedClass& shaped) const {
+FlowBucket& ShaperState::bucket_of(FlowRecord& record, const ShapedClass& shaped) const {
   if (record.generation != shaped.generation) {
     record.bucket.change(shaped.parameters);
     record.generation = shaped.generation;
@@ -46,8 +46,8 @@ void ShaperState::set_turn(FlowRecord& record, StoredPacket& stored) const {
   if (stored.next != kNoPacket) set_turn(record, pool()[stored.next]);
 }
 
-// When it was the last packet, the backlog goes back to the table and has no head.
-[[gnu::always_inline]] inline PacketHandle ShaperState::unlink_head_of(BacklogNumber number) {
+// Takes the first packet out, paid for or not.
+[[gnu::always_inline]] inline PacketHandle ShaperState::pop(BacklogNumber number) {
   BacklogTable& table = backlogs();
   Backlog& backlog = table[number];
   const PacketHandle packet = backlog.head;
@@ -58,16 +58,37 @@ void ShaperState::set_turn(FlowRecord& record, StoredPacket& stored) const {
   }
   backlog.head = stored.next;
   backlog.subtract(stored.cost(), PacketPool::chunks_for(stored.length));
-  if (backlog.head == kNoPacket) backlog.tail = kNoPacket;
-  longest_queues.resized(table, number);
   if (backlog.head == kNoPacket) {
-    flows[backlog.flow].queue = FlowQueue();
+    backlog.tail = kNoPacket;
     --schedule->queues;
-    table.release(number);
   } else {
     pool()[backlog.head].previous = kNoPacket;
   }
+  budget->longest_queues.resized(table, number);
   return packet;
+}
+
+// When it was the last packet, the backlog goes back to the table and has no head.
+[[gnu::always_inline]] inline PacketHandle ShaperState::unlink_head_of(BacklogNumber number) {
+  const PacketHandle packet = pop(number);
+  if (backlogs()[number].head == kNoPacket) release_backlog(number);
+  return packet;
+}
+
+// For classes in a tree, whose packets are paid for when they leave.
+void ShaperState::pay_for_first(BacklogNumber number, Instant now) {
+  commit_first(backlogs()[number], now);
+}
+
+// In a round the backlog stays when it is empty.
+PacketHandle ShaperState::unlink_in_round(BacklogNumber number) {
+  return pop(number);
+}
+
+// Of a queue that is empty.
+void ShaperState::release_backlog(BacklogNumber number) {
+  flows[backlogs()[number].flow].queue = FlowQueue();
+  backlogs().release(number);
 }
 
 // Takes the first packet out of a queue, paid for or not.
@@ -91,12 +112,16 @@ std::size_t Schedule::release(Instant now, std::span<DuePacket> out) {
     for (std::size_t left = due.size(); left > 0 && count < out.size(); --left)
       count += state.release_first(now, out.subspan(count));
   }
-  return count;
+  return count + state.release_from_trees(now, out.subspan(count));
 }
 
 std::size_t ScheduleState::release_first(Instant now, std::span<DuePacket> out) {
   const TimingWheel::Item first = wheel.take_first();
   ShaperState& shape = *shapes[first.shape];
+  if (shape.tree && shape.classes[shape.flows[first.flow].class_number]->in_tree()) {
+    shape.make_ready(first.flow);
+    return 0;
+  }
   if (!shape.flows[first.flow].queue.is_packet())
     return shape.release_run(first.flow, now, wheel.first_due(), out);
   shape.release_single(first.flow, now, out.front());
@@ -215,7 +240,7 @@ std::size_t ShaperState::complete_sent_of_class(std::span<const DuePacket> packe
   }
   counters.queued -= sent;
   counters.sent += sent;
-  chunks_in_use -= chunks;
+  give_back_chunks(chunks);
   outstanding -= done;
   return done;
 }
@@ -229,6 +254,7 @@ void ShaperState::complete_dropped(const DuePacket& packet, DropReason reason) {
   ClassCounters& counters = counters_of(stored.class_number);
   counters.queued -= stored.cost();
   counters.dropped_for(reason) += stored.cost();
+  forget_remark(stored);
   if (stored.flow != kNoFlow) flows.dropped(stored.flow) += stored.cost();
   free_packet(packet.handle);
   --outstanding;

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <span>
 
-#include "headgate/drop_reason.hpp"
-#include "headgate/packet.hpp"
+#include "vocabulary/drop_reason.hpp"
+#include "vocabulary/packet.hpp"
 
 namespace headgate {
 

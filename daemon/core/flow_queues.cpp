@@ -26,17 +26,21 @@ void ShaperState::enqueue(FlowNumber flow, PacketHandle packet) {
     schedule_flow(flow, stored.earliest);
     return;
   }
-  const BacklogNumber number = backlog_of(flow);
+  append(record, backlog_of(flow), packet);
+}
+
+void ShaperState::append(FlowRecord& record, BacklogNumber number, PacketHandle packet) {
   Backlog& backlog = backlogs()[number];
+  StoredPacket& stored = pool()[packet];
   stored.previous = backlog.tail;
-  pool()[backlog.tail].next = packet;
+  (backlog.tail == kNoPacket ? backlog.head : pool()[backlog.tail].next) = packet;
   backlog.tail = packet;
   if (backlog.first_waiting == kNoPacket) {
     set_turn(record, stored);
     backlog.first_waiting = packet;
   }
   backlog.add(stored.cost(), PacketPool::chunks_for(stored.length));
-  longest_queues.resized(backlogs(), number);
+  budget->longest_queues.resized(backlogs(), number);
 }
 
 void ShaperState::schedule_flow(FlowNumber flow, Instant due) {
@@ -52,7 +56,7 @@ BacklogNumber ShaperState::backlog_of(FlowNumber flow) {
   FlowQueue& queue = flows[flow].queue;
   if (queue.is_packet()) {
     const StoredPacket& stored = pool()[queue.packet()];
-    const BacklogNumber backlog_number = backlogs().acquire(flow);
+    const BacklogNumber backlog_number = backlogs().acquire(flow, shape_number);
     Backlog& backlog = backlogs()[backlog_number];
     backlog.head = backlog.tail = backlog.first_waiting = queue.packet();
     backlog.add(stored.cost(), PacketPool::chunks_for(stored.length));
@@ -96,7 +100,7 @@ void ShaperState::drop_last(BacklogNumber number) {
   backlog.tail = stored.previous;
   pool()[backlog.tail].next = kNoPacket;
   backlog.subtract(stored.cost(), PacketPool::chunks_for(stored.length));
-  longest_queues.resized(backlogs(), number);
+  budget->longest_queues.resized(backlogs(), number);
   drop_queued(packet, DropReason::pool_full);
 }
 
@@ -106,6 +110,7 @@ void ShaperState::drop_queued(PacketHandle packet, DropReason reason) {
   ClassCounters& counters = counters_of(stored.class_number);
   counters.queued -= stored.cost();
   counters.dropped_for(reason) += stored.cost();
+  forget_remark(stored);
   if (stored.flow != kNoFlow) flows.dropped(stored.flow) += stored.cost();
   show_drop(packet, reason);
   free_packet(packet);
@@ -122,12 +127,13 @@ void ShaperState::show_drop(PacketHandle packet, DropReason reason) const {
 }
 
 void ShaperState::free_packet(PacketHandle packet) {
-  chunks_in_use -= PacketPool::chunks_for(pool()[packet].length);
+  give_back_chunks(PacketPool::chunks_for(pool()[packet].length));
   pool().free(packet);
 }
 
-void ShaperState::leave_wheel() {
+void ShaperState::leave_schedule() {
   schedule->wheel.remove_if([this](const TimingWheel::Item& item) { return item.shape == shape_number; });
+  leave_rounds();
 }
 
 }  // namespace headgate

@@ -3,7 +3,7 @@
 //
 // Limits: tags of 802.1Q and 802.1ad, at most kMaxTags of them, the one that the kernel took out of the frame included
 // (identifier 0 only carries a priority and is not reported); at most kMaxExtensionHeaders of IPv6. A frame beyond a
-// limit counts as if it ended there. The divert program in the kernel (linux/divert.bpf.c) has the same limits.
+// limit counts as if it ended there. The divert program in the kernel (linux/packet_headers.bpf.h) has the same limits.
 #pragma once
 
 #include <array>

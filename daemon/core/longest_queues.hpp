@@ -1,4 +1,4 @@
-// Which of a shape's queues are the longest.
+// Which queues are the longest of those that share a budget: of one shape, or of all its instances at a worker.
 //
 // Queues of two or more packets stand in lists by the power of two of their memory, so that one of the longest is found
 // at once: the first of the highest list is more than half as long as any. A queue of a single packet is in no list: it

@@ -52,7 +52,7 @@ PacketHandle PacketPool::store_lent(std::span<const std::byte> frame, StrippedTa
   const bool tagged = length > prefix + frame.size();
   if (!make_ready(chunks_for(length))) return kNoPacket;
   const PacketHandle packet = take(length);
-  header(packet)->lent = true;
+  header(packet)->lent = 1;
   set_aside_ += chunks_for(length) - 1;
 
   const std::size_t copied = prefix + kMacBytes;
@@ -86,7 +86,7 @@ void PacketPool::end_loan(PacketHandle packet) {
   loan(lent_.back()).place = place;
   lent_[place] = lent_.back();
   lent_.pop_back();
-  header(packet)->lent = false;
+  header(packet)->lent = 0;
   set_aside_ -= chunks_for(header(packet)->length) - 1;
 }
 

@@ -33,7 +33,9 @@ inline constexpr PacketHandle kNoPacket = 0xffff'ffff;
 // What the shaper keeps with a stored frame.
 struct StoredPacket {
   std::uint32_t next_chunk = 0;       // of the pool; the field every chunk begins with
-  std::uint32_t length = 0;           // of the frame as stored; of the pool
+  std::uint32_t length : 30 = 0;      // of the frame as stored; of the pool
+  std::uint32_t lent : 1 = 0;         // of the pool
+  std::uint32_t remarked : 1 = 0;     // by its class, which polices
   PacketHandle next = kNoPacket;      // in its queue
   PacketHandle previous = kNoPacket;  // in its queue
   Instant arrival{};
@@ -44,7 +46,7 @@ struct StoredPacket {
   std::uint32_t charged_bytes = 0;
   std::uint16_t charged_packets = 0;
   std::uint16_t class_number = 0;
-  bool lent = false;  // of the pool
+  std::uint32_t cgroups = 0;  // ArrivingPacket
 
   Cost cost() const { return {charged_packets, charged_bytes}; }
 };
@@ -81,8 +83,8 @@ class PacketPool {
   PacketHandle store_lent(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix = 0);
   void keep_lent();  // copies every frame that is lent
   bool lends() const { return !lent_.empty(); }
-  static constexpr std::size_t kLentFrom = 4096;  // bytes; what is smaller is copied all the same
-  static constexpr std::size_t kMostLent = 512;   // at once; further ones are copied
+  static constexpr std::size_t kLentFrom = 256;  // bytes; what is smaller is copied all the same
+  static constexpr std::size_t kMostLent = 512;  // at once; further ones are copied
 
   StoredPacket& operator[](PacketHandle packet) { return *header(packet); }
   const StoredPacket& operator[](PacketHandle packet) const { return *header(packet); }
@@ -90,6 +92,12 @@ class PacketPool {
   // The stored frame, piece by piece. Returns the number of pieces; `parts` must have room for chunks_for(its
   // length).
   std::size_t parts(PacketHandle packet, std::span<std::span<const std::byte>> parts) const;
+
+  // The first bytes of a stored frame, to be changed: its headers. Empty when it is lent.
+  std::span<std::byte> first_bytes(PacketHandle packet) {
+    if (header(packet)->lent) return {};
+    return payload(packet, true).first(std::min<std::size_t>(kFirstBytes, header(packet)->length));
+  }
 
   // How long a frame is when it is stored. A frame without MAC addresses gets no tag.
   static std::size_t stored_bytes(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix) {
@@ -138,7 +146,7 @@ class PacketPool {
     const PacketHandle packet = chunks_.take();
     auto* stored = new (&chunks_[packet]) StoredPacket;
     stored->next_chunk = kEnd;
-    stored->length = static_cast<std::uint32_t>(length);
+    stored->length = static_cast<std::uint32_t>(length) & 0x3fff'ffff;
     return packet;
   }
   PacketHandle store_pieces(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix);

@@ -5,6 +5,15 @@
 
 namespace headgate {
 
+// For packets that arrive, where there are many classes.
+void ShaperState::prefetch_classes(std::span<const ArrivingPacket> packets) const {
+  for (const ArrivingPacket& packet : packets) {
+    const ShapedClass& shaped = class_at(packet.class_index);
+    shaped.prefetch();
+    if (tree) tree->prefetch(packet.class_index);
+  }
+}
+
 // For packets that arrive: the end of their queue.
 void ShaperState::prefetch_queues(std::span<const FlowNumber> batch) const {
   std::uint32_t second_packets = 0;  // which will need a new backlog
@@ -17,7 +26,8 @@ void ShaperState::prefetch_queues(std::span<const FlowNumber> batch) const {
   backlogs().prefetch_free(second_packets);
   for (const FlowNumber flow : batch) {
     if (flow == kNoFlow || !flows[flow].queue.is_backlog()) continue;
-    pool().prefetch(backlogs()[flows[flow].queue.backlog()].tail);
+    const PacketHandle tail = backlogs()[flows[flow].queue.backlog()].tail;
+    if (tail != kNoPacket) pool().prefetch(tail);
   }
 }
 

@@ -12,7 +12,8 @@ namespace headgate {
 ScheduleState::ScheduleState(const ScheduleLimits& limits, MemorySource& memory)
     : pool(limits.memory, memory),
       backlogs(std::min(pool.chunks(), std::max(1u, limits.max_flows)), memory),
-      wheel(std::min(pool.chunks(), std::max(1u, limits.max_flows)), memory) {}
+      wheel(std::min(pool.chunks(), std::max(1u, limits.max_flows)), memory),
+      turns(std::min(pool.chunks(), std::max(1u, limits.max_flows)), memory) {}
 
 Schedule::Schedule(const ScheduleLimits& limits, MemorySource& memory, Instant now)
     : state_(std::make_unique<ScheduleState>(limits, memory)) {
@@ -30,6 +31,9 @@ void Schedule::add(Shaper& shaper) {
   const auto number = static_cast<std::size_t>(free - shapes.begin());
   if (number == kNoShape) throw std::length_error("a schedule has no more than 65535 shapes");
   if (free == shapes.end()) shapes.push_back(nullptr);
+  state_->tree_places.grow_to(shapes.size());
+  state_->trees.reserve(shapes.size());
+  shape.budget->add(shape);
   shapes[number] = &shape;
   shape.shape_number = static_cast<ShapeNumber>(number);
   shape.schedule = state_.get();
@@ -41,7 +45,10 @@ void Schedule::add(Shaper& shaper) {
 void Schedule::remove(Shaper& shaper) {
   ShaperState& shape = *shaper.state_;
   assert(shape.schedule == state_.get() && shape.chunks_in_use == 0 && shape.outstanding == 0);
+  if (!state_->tree_places.none(shape.shape_number))
+    state_->trees.remove(state_->tree_places, shape.shape_number);
   state_->shapes[shape.shape_number] = nullptr;
+  shape.budget->remove(shape);
   state_->flows -= shape.flows.size();
   shape.shape_number = kNoShape;
   shape.schedule = nullptr;
@@ -55,6 +62,10 @@ std::size_t Schedule::frame_parts(const DuePacket& packet,
 
 std::optional<Instant> Schedule::next_release() const {
   std::optional<Instant> next = state_->wheel.next_due();
+  if (!state_->trees.empty()) {
+    const Instant tree{Duration{state_->trees.first().key}};
+    next = next ? std::min(*next, tree) : tree;
+  }
   if (!state_->some_immediate) return next;
   for (const ShaperState* shape : state_->shapes) {
     if (shape == nullptr || shape->suspended || shape->immediate_head == kNoPacket) continue;

@@ -18,8 +18,8 @@
 #include "core/memory_area.hpp"
 #include "core/shaper.hpp"
 #include "headgate/clock.hpp"
-#include "headgate/drop_reason.hpp"
 #include "headgate/units.hpp"
+#include "vocabulary/drop_reason.hpp"
 
 namespace headgate {
 
@@ -55,8 +55,8 @@ class Schedule {
   void complete_sent(std::span<const DuePacket> packets, Instant now);
   void complete_dropped(std::span<const DuePacket> packets, DropReason reason);
 
-  // When the next packet is due: exact; in the past when packets are overdue. None: nothing is queued, except in
-  // suspended shapes.
+  // When the next packet is due: exact; in the past when packets are overdue. Of a shape with a tree it is when a packet may
+  // be due: its bucket may let it go before its turn comes. None: nothing is queued, except in suspended shapes.
   std::optional<Instant> next_release() const;
 
   // Some frame that was admitted as lent is neither completed nor copied.

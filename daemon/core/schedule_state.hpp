@@ -3,7 +3,8 @@
 // A packet's way: admit() finds its flow and room for it, store() copies it to the pool, enqueue() appends it to the
 // flow's queue, and the wheel holds the flow at the time at which its first packet may leave. release() takes the flow out
 // of the wheel, commits the packet's cost to the bucket, takes the packet out and puts the flow back for the next one. The
-// packet is counted as queued until it is completed.
+// packet is counted as queued until it is completed. A flow of a class that is in its shape's tree goes from the wheel to the
+// class's round, and from there when the tree says that it is the class's turn.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,10 @@
 #include <vector>
 
 #include "core/backlog_table.hpp"
+#include "core/indexed_heap.hpp"
 #include "core/memory_area.hpp"
 #include "core/packet_pool.hpp"
+#include "core/round.hpp"
 #include "core/schedule.hpp"
 #include "core/timing_wheel.hpp"
 
@@ -23,6 +26,7 @@ namespace headgate {
 inline constexpr std::size_t kBatch = 64;
 // Up to so many flows, everything is in the processor's cache, and fetching it ahead costs more than it gains.
 inline constexpr std::uint64_t kFlowsInCache = 2'000;
+inline constexpr std::size_t kClassesInCache = 32;  // likewise
 
 struct ScheduleState {
   ScheduleState(const ScheduleLimits& limits, MemorySource& memory);
@@ -31,6 +35,9 @@ struct ScheduleState {
   std::size_t release_immediate(std::span<DuePacket> out);
   std::size_t release_first(Instant now, std::span<DuePacket> out);
 
+  // tree_departure.cpp
+  std::size_t release_from_trees(Instant now, std::span<DuePacket> out);
+
   // prefetching.cpp
   void prefetch(std::span<const TimingWheel::Item> due) const;
 
@@ -38,6 +45,11 @@ struct ScheduleState {
   BacklogTable backlogs;
   TimingWheel
       wheel;  // of flows, at the times at which their first packets may leave; but of suspended shapes
+
+  // Of shapes that have a tree: their numbers, by the time at which a packet may leave there.
+  IndexedHeap trees;
+  IndexedHeap::Places tree_places;
+  TurnTable turns;  // by backlog
 
   std::vector<ShaperState*> shapes;  // by number; null: free
   std::uint32_t queues = 0;     // flows of all shapes that have packets waiting: room in the wheel is theirs

@@ -2,13 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "core/delay_histogram.hpp"
-#include "core/leaky_bucket.hpp"
-#include "headgate/config.hpp"
-#include "headgate/packet.hpp"
-#include "headgate/statistics.hpp"
+#include "core/flow_bucket.hpp"
+#include "core/policer.hpp"
+#include "core/prefetch.hpp"
+#include "core/rate_tree.hpp"
+#include "core/round.hpp"
+#include "vocabulary/config.hpp"
+#include "vocabulary/packet.hpp"
+#include "vocabulary/statistics.hpp"
 
 namespace headgate {
 
@@ -16,8 +21,8 @@ namespace headgate {
 struct ClassCounters {
   Count received;
   Count sent;
-  DropCounts dropped{};
   Count queued;
+  DropCounts dropped{};
 
   Count& dropped_for(DropReason reason) { return dropped[static_cast<std::size_t>(reason)]; }
   ClassCounters& operator+=(const ClassCounters& other) {
@@ -33,17 +38,52 @@ struct ClassCounters {
 using ClassNumber = std::uint16_t;
 inline constexpr ClassNumber kNoClass = 0xffff;  // of packets that are sent unshaped
 
-struct ShapedClass {
-  explicit ShapedClass(ClassConfig class_config)
-      : config(std::move(class_config)), parameters(config.rate, config.burst, config.link_layer) {}
+// Of the buckets that make its packets wait: none where they are policed.
+inline BucketParameters bucket_parameters(const ClassConfig& config) {
+  const Rate rate = config.action == ClassAction::police ? Rate{} : config.rate;
+  return BucketParameters(rate, config.burst, config.link_layer);
+}
 
-  ClassConfig config;
-  BucketParameters parameters;
+// What every packet needs comes first, so that little of it need be fetched.
+struct alignas(64) ShapedClass {
+  explicit ShapedClass(ClassConfig class_config)
+      : parameters(bucket_parameters(class_config)), config(std::move(class_config)) {
+    set_policer();
+  }
+
+  Round round;              // in a tree: its flows that their buckets let go
+  std::uint32_t ready = 0;  // of these, those that have packets
+  TreeNode node = kNoNode;  // in the shape's tree
+  std::uint64_t flows = 0;
   std::uint16_t generation = 0;  // counts changes of the parameters
   ClassIndex index = kUnmatched;
-  std::uint64_t flows = 0;
-  ClassCounters counters;
+  bool polices = false;  // there is a policer
+  alignas(64) ClassCounters counters;
+  Count marked;      // in a tree: sent with "congestion experienced", set here
+  Count remarked;    // part of sent, when it is: what exceeded and goes on with another code point
+  Count guaranteed;  // in a tree, part of sent: what its guarantee let go; the rest was borrowed
+  BucketParameters parameters;
+  ClassConfig config;
   DelayHistogram delays;
+  std::optional<Policer> policer;
+  std::optional<Policer> policer_before;  // while a change is put in force that keeps the flows
+
+  bool in_tree() const { return node != kNoNode; }
+  bool has_buckets() const { return parameters.packets.set() || parameters.bits.set(); }
+
+  void set_policer() {
+    polices = config.action == ClassAction::police && !config.bypass;
+    policer.reset();
+    if (polices) policer.emplace(config);
+  }
+
+  void prefetch() const {
+    prefetch_line(&round);
+    prefetch_line(&counters);
+    prefetch_line(&parameters);
+    prefetch_line(&parameters.bits);
+    prefetch_line(&config.queue);
+  }
 };
 
 }  // namespace headgate

@@ -8,21 +8,25 @@
 
 namespace headgate {
 
-ShaperState::ShaperState(const ShaperLimits& limits, std::vector<ClassConfig> configs, MemorySource& memory)
-    : max_chunks(PacketPool::chunks_in(limits.memory)),
+ShaperState::ShaperState(const ShaperLimits& limits, std::vector<ClassConfig> configs, MemorySource& memory,
+                         const TreeConfig& tree_config)
+    : budget(limits.budget ? limits.budget : make_shaper_budget(limits)),
       idle(limits.idle),
       frame_prefix(limits.frame_prefix),
-      flows(limits.max_flows, memory) {
+      flows(limits.max_flows, memory, limits.budget ? FlowIndex::grows : FlowIndex::whole) {
+  for (std::size_t i = 0; i < configs.size(); ++i) class_numbers.push_back(static_cast<ClassNumber>(i));
+  tree = make_shape_tree(configs, class_numbers, tree_config);
   for (ClassConfig& config : configs) {
     const auto index = static_cast<ClassIndex>(classes.size());
     classes.push_back(std::make_unique<ShapedClass>(std::move(config)));
     classes.back()->index = index;
-    class_numbers.push_back(index);
+    if (tree) classes.back()->node = tree->node_of[index];
   }
 }
 
-Shaper::Shaper(const ShaperLimits& limits, std::vector<ClassConfig> classes, MemorySource& memory)
-    : state_(std::make_unique<ShaperState>(limits, std::move(classes), memory)) {}
+Shaper::Shaper(const ShaperLimits& limits, std::vector<ClassConfig> classes, MemorySource& memory,
+               const TreeConfig& tree)
+    : state_(std::make_unique<ShaperState>(limits, std::move(classes), memory, tree)) {}
 
 Shaper::~Shaper() {
   assert(state_->schedule == nullptr);
@@ -38,7 +42,7 @@ std::size_t Shaper::frame_prefix() const {
 
 void Shaper::suspend() {
   if (state_->suspended) return;
-  state_->leave_wheel();
+  state_->leave_schedule();
   state_->suspended = true;
   state_->next_to_release = 0;
 }
@@ -86,7 +90,7 @@ void Shaper::drop_all(DropReason reason) {
   ShaperState& state = *state_;
   assert(state.outstanding == 0);
   if (state.chunks_in_use == 0) return;  // nothing is queued: each packet has a chunk
-  if (!state.suspended) state.leave_wheel();
+  if (!state.suspended) state.leave_schedule();
   for (FlowNumber flow = 0; flow < state.flows.numbers(); ++flow) {
     if (!state.flows.in_use(flow)) continue;
     while (!state.flows[flow].queue.empty()) state.drop_queued(state.unlink_head(flow), reason);

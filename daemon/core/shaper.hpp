@@ -9,11 +9,16 @@
 //           packet memory used up: one of its longest queues loses its last packets, or the arriving packet is dropped
 //           when its own queue is among them (pool_full), and a queue of one packet never pays for another; no flow
 //           record for a new key: the packet is dropped (flow_table_full), the flows that exist are unharmed. No shape
-//           pays for another.
+//           pays for another, but shapers with one budget do: they are one shape's.
+// Policing  a packet of a policed class is judged when it comes, at its arrival, and then leaves at once, behind what its
+//           flow has queued; or it is dropped (policed). Capacities do not hold there.
 // Capacity  is judged at the instant a packet arrived, by the schedule: what its bucket has let go by then does not
 //           wait, and a packet that need not wait is never dropped for want of room. So drops depend on what arrives
 //           when, not on batches or wake-ups. The predicted wait is exact for one rate; with two rates at once it is
 //           the longer of the waits that each alone would cause, which may be less than the two together do.
+// Tree      of a class in the shape's tree of rates (core/rate_tree.hpp) the capacity in packets and bytes is judged by what is
+//           queued, and the time limit when a packet's turn comes (too_old), for the order of departures is not known before.
+//           Its bucket, if it has one, and the tree are charged then; queue management drops or marks there (aqm).
 //
 // Invariants, checked by the property tests after each step:
 //   1. received = sent + sum(dropped) + queued, per class and in total.
@@ -37,14 +42,15 @@
 #include "core/drop_observer.hpp"
 #include "core/memory_area.hpp"
 #include "headgate/clock.hpp"
-#include "headgate/config.hpp"
-#include "headgate/packet.hpp"
-#include "headgate/statistics.hpp"
+#include "vocabulary/config.hpp"
+#include "vocabulary/packet.hpp"
+#include "vocabulary/statistics.hpp"
 
 namespace headgate {
 
 class Schedule;
 struct ScheduleState;
+struct ShaperBudget;
 struct ShaperState;
 
 inline constexpr Duration kMaxCatchUp = std::chrono::milliseconds(10);
@@ -59,7 +65,20 @@ struct ShaperLimits {
   std::uint8_t frame_prefix = 0;      // bytes in front of each frame that are kept with it
   // After so long without a packet, and at its full burst again, a flow may go.
   Duration idle = std::chrono::seconds(60);
+  // Null: `memory` and `max_flows` are the shaper's own. Else they are those of all shapers with this budget, which must be
+  // in the same schedule.
+  std::shared_ptr<ShaperBudget> budget{};
 };
+
+// What the classes of a shape have in common: the link's rate, and groups. With neither, a class is in a tree only by its own
+// keys: a ceiling, fair, or queue management.
+struct TreeConfig {
+  std::optional<BitRate> rate;
+  std::vector<GroupConfig> groups;  // each stands behind its parent
+};
+
+// One for several shapers, of the `memory` and `max_flows` of `limits`.
+std::shared_ptr<ShaperBudget> make_shaper_budget(const ShaperLimits& limits);
 
 // A packet whose time has come, out of its queue and on its way.
 struct DuePacket {
@@ -73,7 +92,8 @@ struct DuePacket {
 class Shaper {
  public:
   // `memory` outlives it. Throws std::bad_alloc.
-  Shaper(const ShaperLimits& limits, std::vector<ClassConfig> classes, MemorySource& memory);
+  Shaper(const ShaperLimits& limits, std::vector<ClassConfig> classes, MemorySource& memory,
+         const TreeConfig& tree = {});
   ~Shaper();
   Shaper(const Shaper&) = delete;
   Shaper& operator=(const Shaper&) = delete;
@@ -130,17 +150,19 @@ class Shaper {
   // Any thread, also while the worker runs, but not during reconfigure(): it reads only what that writes. Throws
   // std::bad_alloc.
   // No other Change may be put in force between this and the reconfigure() that takes it.
-  std::unique_ptr<Change> prepare(std::vector<ClassConfig> classes) const;
+  std::unique_ptr<Change> prepare(std::vector<ClassConfig> classes, const TreeConfig& tree = {}) const;
 
   // Puts the classes of `change` in force from the next packet on. A class is known by its name: where it stays, counters
-  // stay; where also its key (and bypass) stay, flows and queues stay and a new rate, burst or capacity holds from the
-  // next packet on. What waits in a class that is gone, or is keyed or bypassed anew, is classified by `classify` (frame
+  // stay; where also its key, its action (and bypass), and how a limiter counts stay, flows and queues stay and a new
+  // rate, burst, limit or capacity holds from the next packet on. What waits in a class that is gone, or is keyed, limited or bypassed anew, is classified by `classify` (frame
   // with its tag as stored; fills class_index, key, flow_hash of the packet it is given; must not throw) and admitted
   // again in order of arrival, above capacity if need be; it is dropped only for want of a flow record or, when the host
-  // has no more, of memory to queue it. It counts as received by the class that takes it and no longer by the one it left.
+  // has no more, of memory to queue it. It counts as received by the class that takes it and no longer by the one it left. A class that
+  // polices does not judge it, but charges it.
   // Packets that no shaped class takes any more are due at once: release them before others of their classes are sent.
   // What the new rate does not touch is the packet whose turn is next: its time was set by the one before it.
-  // Takes time in proportion to the flow records ever in use when a class goes or is keyed anew.
+  // Takes time in proportion to the flow records ever in use when a class goes, is keyed anew or polices
+  // otherwise.
   using Reclassify = std::function<void(ArrivingPacket&)>;
   // Where several shapers share the flows of a shape: asked of each such packet that a shaped class takes, frame and
   // prefix as stored. True: it has been copied to go to the shaper that its flow belongs to, and is in no count of this

@@ -13,18 +13,32 @@ struct Shaper::Change::Content {
   std::vector<ClassConfig> configs;  // by new index
   std::vector<ClassNumber> numbers;  // by new index
   std::vector<std::unique_ptr<ShapedClass>>
-      classes;                    // by number: those that are added; then those that are gone
-  std::vector<bool> stays;        // by number
-  std::vector<bool> keeps_flows;  // by number
-  std::vector<std::byte> frame;   // room for the longest
+      classes;  // by number: those that are added; then those that are gone
+  std::unique_ptr<ShapeTree> tree;
+  std::vector<TreeNode> nodes_before;  // by node: where its clocks come from; kNoNode: they are new
+  std::vector<bool> stays;             // by number
+  std::vector<bool> keeps_flows;       // by number
+  std::vector<std::byte> frame;        // room for the longest
 };
+
+namespace {
+
+// Its flows are the same, and what their limiters remember means the same.
+bool keeps_flows(const ClassConfig& before, const ClassConfig& after) {
+  if (before.key != after.key || before.bypass != after.bypass || before.action != after.action) return false;
+  return before.action == ClassAction::shape || polices_alike(before, after);
+}
+
+}  // namespace
 
 Shaper::Change::Change() : content_(std::make_unique<Content>()) {}
 
 Shaper::Change::~Change() = default;
 
-// Reads of the state only what reconfigure() alone writes: the classes' numbers, names, keys and whether they are bypassed.
-std::unique_ptr<Shaper::Change> Shaper::prepare(std::vector<ClassConfig> configs) const {
+// Reads of the state only what reconfigure() alone writes: the classes' numbers, names, keys and whether they are bypassed,
+// and which nodes the tree has.
+std::unique_ptr<Shaper::Change> Shaper::prepare(std::vector<ClassConfig> configs,
+                                                const TreeConfig& tree) const {
   const std::vector<std::unique_ptr<ShapedClass>>& classes = state_->classes;
   const std::vector<ClassNumber>& numbers = state_->class_numbers;
   std::unique_ptr<Change> change(new Change);
@@ -42,7 +56,7 @@ std::unique_ptr<Shaper::Change> Shaper::prepare(std::vector<ClassConfig> configs
     const ClassConfig& old = classes[*known]->config;
     content.numbers[i] = *known;
     content.stays[*known] = true;
-    content.keeps_flows[*known] = old.key == config.key && old.bypass == config.bypass;
+    content.keeps_flows[*known] = keeps_flows(old, config);
   }
   std::size_t free = 0;
   for (std::size_t i = 0; i < configs.size(); ++i) {
@@ -52,6 +66,8 @@ std::unique_ptr<Shaper::Change> Shaper::prepare(std::vector<ClassConfig> configs
     content.numbers[i] = static_cast<ClassNumber>(free);
     content.classes[free++] = std::make_unique<ShapedClass>(configs[i]);
   }
+  content.tree = make_shape_tree(configs, content.numbers, tree);
+  if (content.tree && state_->tree) content.nodes_before = nodes_before(*content.tree, *state_->tree);
   content.configs = std::move(configs);
   content.frame.reserve(kMaxFrameParts * PacketPool::kChunkBytes);
   return change;
@@ -62,9 +78,10 @@ void Shaper::reconfigure(Change& change, const Reclassify& classify, Instant now
   ShaperState& state = *state_;
   Change::Content& content = *change.content_;
   assert(state.outstanding == 0);
+  state.leave_rounds(Rounds::to_wheel);
   PacketHandle packet = state.take_out_packets(content);
   state.erase_flows(content);
-  state.put_in_force(content);
+  state.put_in_force(content, now);
   if (state.schedule->wheel.empty()) state.schedule->wheel.start_at(now);
   while (packet != kNoPacket) {
     const PacketHandle next = state.pool()[packet].next;
@@ -93,6 +110,7 @@ PacketHandle ShaperState::take_out_packets(const Shaper::Change::Content& change
     ClassCounters& counters = counters_of(stored.class_number);
     counters.received -= stored.cost();
     counters.queued -= stored.cost();
+    forget_remark(stored);
   }
   return all;
 }
@@ -109,11 +127,12 @@ void ShaperState::erase_flows(const Shaper::Change::Content& change) {
     if (!flows.in_use(flow) || change.keeps_flows[flows[flow].class_number]) continue;
     --classes[flows[flow].class_number]->flows;
     --schedule->flows;
+    --budget->flows;
     flows.erase(flow);
   }
 }
 
-void ShaperState::put_in_force(Shaper::Change::Content& change) {
+void ShaperState::put_in_force(Shaper::Change::Content& change, Instant now) {
   for (std::size_t i = 0; i < classes.size(); ++i) {
     if (!classes[i]) continue;
     if (change.stays[i]) {
@@ -122,24 +141,44 @@ void ShaperState::put_in_force(Shaper::Change::Content& change) {
       retired += classes[i]->counters;
     }
   }
+  for (TreeNode node = 0; node < change.nodes_before.size(); ++node) {
+    const TreeNode before = change.nodes_before[node];
+    if (before != kNoNode) change.tree->rates.go_on_from(tree->rates, before, node, now);
+  }
+  tree.swap(change.tree);
+  note_event();
   classes.swap(change.classes);
   class_numbers.swap(change.numbers);
+  bool some_policed = false;
   for (std::size_t i = 0; i < class_numbers.size(); ++i) {
     ShapedClass& shaped = *classes[class_numbers[i]];
     ClassConfig& config = change.configs[i];
-    if (shaped.config.rate != config.rate || shaped.config.burst != config.burst ||
-        shaped.config.link_layer != config.link_layer) {
-      shaped.parameters = BucketParameters(config.rate, config.burst, config.link_layer);
+    const bool stays_policed = shaped.polices && change.keeps_flows.size() > class_numbers[i] &&
+                               change.keeps_flows[class_numbers[i]];
+    if (stays_policed) {
+      if (shaped.config != config) {
+        change_policer(shaped, config, now);
+        some_policed = true;
+      }
+      shaped.parameters = bucket_parameters(config);
+    } else if (shaped.config.rate != config.rate || shaped.config.burst != config.burst ||
+               shaped.config.link_layer != config.link_layer || shaped.config.action != config.action) {
+      shaped.parameters = bucket_parameters(config);
       ++shaped.generation;
     }
     std::swap(shaped.config, config);
+    if (!stays_policed) shaped.set_policer();
     shaped.index = static_cast<ClassIndex>(i);
+    shaped.node = tree ? tree->node_of[i] : kNoNode;
   }
+  if (some_policed) change_policed_flows();
 }
 
 void ShaperState::readmit(PacketHandle packet, const Shaper::Reclassify& classify,
                           const Shaper::GiveAway& give_away, std::vector<std::byte>& frame, Instant now) {
   StoredPacket& stored = pool()[packet];
+  const bool was_remarked = stored.remarked != 0;
+  stored.remarked = 0;
   std::array<std::span<const std::byte>, kMaxFrameParts> parts;
   const std::size_t count = pool().parts(packet, parts);
   frame.clear();
@@ -151,6 +190,7 @@ void ShaperState::readmit(PacketHandle packet, const Shaper::Reclassify& classif
   arriving.charged_bytes = stored.charged_bytes;
   arriving.charged_packets = stored.charged_packets;
   arriving.prefix_bytes = static_cast<std::uint8_t>(frame_prefix);
+  arriving.cgroups = stored.cgroups;
   classify(arriving);
 
   const ClassNumber class_number =
@@ -165,11 +205,11 @@ void ShaperState::readmit(PacketHandle packet, const Shaper::Reclassify& classif
   stored.flow = kNoFlow;
   const FlowNumber flow = find_or_add_flow(arriving, now);
   if (flow == kNoFlow) return drop_queued(packet, DropReason::flow_table_full);
-  readmit_to(flow, packet, now);
+  readmit_to(flow, packet, was_remarked, now);
 }
 
 // A packet that is counted as queued by the flow's class, and stored.
-void ShaperState::readmit_to(FlowNumber flow, PacketHandle packet, Instant now) {
+void ShaperState::readmit_to(FlowNumber flow, PacketHandle packet, bool was_remarked, Instant now) {
   StoredPacket& stored = pool()[packet];
   FlowRecord& record = flows[flow];
   record.last_used = now;
@@ -178,8 +218,12 @@ void ShaperState::readmit_to(FlowNumber flow, PacketHandle packet, Instant now) 
   stored.earliest = now;  // the time it has waited so far earns its new bucket nothing
   stored.next = kNoPacket;
   stored.previous = kNoPacket;
-  if (!make_place(record.queue)) return drop_queued(packet, DropReason::pool_full);
-  enqueue(flow, packet);
+  ShapedClass& shaped = *classes[record.class_number];
+  const bool in_tree = shaped.in_tree();
+  if (!(in_tree ? make_place_in_tree(record.queue) : make_place(record.queue)))
+    return drop_queued(packet, DropReason::pool_full);
+  charge_readmitted(shaped, record, stored, was_remarked, now);
+  in_tree ? enqueue_in_tree(flow, packet) : enqueue(flow, packet);
 }
 
 void Shaper::readmit(const ArrivingPacket& packet, Instant now) {
@@ -192,7 +236,7 @@ void Shaper::readmit(const ArrivingPacket& packet, Instant now) {
   const PacketHandle stored = state.store(state.flows[flow], packet, Frames::copied);
   if (stored == kNoPacket) return state.drop(packet, flow, DropReason::pool_full);
   counters.queued += packet.cost();
-  state.readmit_to(flow, stored, now);
+  state.readmit_to(flow, stored, false, now);
 }
 
 void ShaperState::enqueue_immediate(PacketHandle packet, ClassNumber class_number, Instant now) {

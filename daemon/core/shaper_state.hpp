@@ -4,19 +4,26 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/flow_table.hpp"
-#include "core/longest_queues.hpp"
 #include "core/schedule_state.hpp"
+#include "core/shape_tree.hpp"
 #include "core/shaped_class.hpp"
 #include "core/shaper.hpp"
+#include "core/shaper_budget.hpp"
 
 namespace headgate {
 
+// Where the flows go that a round has when it ends.
+enum class Rounds : std::uint8_t { nowhere, to_wheel };
+
 struct ShaperState {
-  ShaperState(const ShaperLimits& limits, std::vector<ClassConfig> configs, MemorySource& memory);
+  ShaperState(const ShaperLimits& limits, std::vector<ClassConfig> configs, MemorySource& memory,
+              const TreeConfig& tree_config);
 
   ShapedClass& class_at(ClassIndex index) const { return *classes[class_numbers[index]]; }
   ClassCounters& counters_of(ClassNumber class_number) {
@@ -31,22 +38,35 @@ struct ShaperState {
   // admission.cpp
   void admit_batch(std::span<const ArrivingPacket> batch, Instant now, Shaper::Frames frames);
   void admit(const ArrivingPacket& packet, FlowNumber flow, Instant now, Shaper::Frames frames);
+  [[gnu::noinline]] void admit_in_tree(const ArrivingPacket& packet, FlowNumber flow);
   [[gnu::cold]] void drop(const ArrivingPacket& packet, FlowNumber flow, DropReason reason);
   FlowNumber find_or_add_flow(const ArrivingPacket& packet, Instant now);
-  void expire_flows(std::uint32_t looks, Instant now);
+  void expire_flows(std::uint32_t looks, Instant now, Duration after);
   bool surely_has_room(const FlowQueue& queue, const ShapedClass& shaped, const Cost& cost) const;
   bool has_room(const FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet,
                 Instant now) const;
   PacketHandle store(const FlowRecord& record, const ArrivingPacket& packet, Shaper::Frames frames);
   [[gnu::cold]] bool shorten_longest_queue(const FlowRecord& record, std::uint32_t chunks);
 
+  // policing.cpp
+  [[gnu::noinline]] void police(const ArrivingPacket& packet, FlowNumber flow, Instant now,
+                                Shaper::Frames frames);
+  void remark(ShapedClass& shaped, PacketHandle packet, bool tag_put_back, std::uint8_t dscp);
+  void forget_remark(const StoredPacket& stored);
+  void charge_readmitted(ShapedClass& shaped, FlowRecord& record, StoredPacket& stored, bool was_remarked,
+                         Instant now);
+  void change_policer(ShapedClass& shaped, const ClassConfig& config, Instant now);
+  void change_policed_flows();
+
   // prefetching.cpp
+  void prefetch_classes(std::span<const ArrivingPacket> packets) const;
   void prefetch_queues(std::span<const FlowNumber> batch) const;
   void prefetch(const FlowQueue& queue) const;
 
   // flow_queues.cpp
   bool make_place(const FlowQueue& queue);
   void enqueue(FlowNumber flow, PacketHandle packet);
+  void append(FlowRecord& record, BacklogNumber number, PacketHandle packet);
   void schedule_flow(FlowNumber flow, Instant due);
   BacklogNumber backlog_of(FlowNumber flow);
   PacketHandle first_of(const FlowQueue& queue) const;
@@ -58,15 +78,23 @@ struct ShaperState {
   void drop_queued(PacketHandle packet, DropReason reason);
   void show_drop(PacketHandle packet, DropReason reason) const;
   void free_packet(PacketHandle packet);
-  void leave_wheel();
+  void leave_schedule();
+  void give_back_chunks(std::uint32_t chunks) {
+    chunks_in_use -= chunks;
+    budget->chunks_in_use -= chunks;
+  }
 
   // departure.cpp
-  LeakyBucket& bucket_of(FlowRecord& record, const ShapedClass& shaped) const;
+  FlowBucket& bucket_of(FlowRecord& record, const ShapedClass& shaped) const;
   void set_turn(FlowRecord& record, StoredPacket& stored) const;
   void commit(FlowRecord& record, StoredPacket& stored, Instant now);
   void commit_first(Backlog& backlog, Instant now);
+  void pay_for_first(BacklogNumber number, Instant now);
   PacketHandle unlink_head(FlowNumber flow);
+  PacketHandle pop(BacklogNumber number);
+  PacketHandle unlink_in_round(BacklogNumber number);
   PacketHandle unlink_head_of(BacklogNumber number);
+  void release_backlog(BacklogNumber number);
   void let_go(FlowNumber flow, Instant by, Instant now);
   void release_single(FlowNumber flow, Instant now, DuePacket& due);
   std::size_t release_run(FlowNumber flow, Instant now, Instant others, std::span<DuePacket> out);
@@ -75,21 +103,40 @@ struct ShaperState {
   std::size_t complete_sent_of_class(std::span<const DuePacket> packets, Instant now);
   void complete_dropped(const DuePacket& packet, DropReason reason);
 
+  // tree_departure.cpp
+  bool make_place_in_tree(const FlowQueue& queue);
+  void enqueue_in_tree(FlowNumber flow, PacketHandle packet);
+  BacklogNumber backlog_in_tree(FlowNumber flow);
+  void make_ready(FlowNumber flow);
+  void join_round(ShapedClass& shaped, BacklogNumber number);
+  std::size_t release_from_tree(Instant now, std::span<DuePacket> out);
+  Instant caught_up(Instant departure, Instant now);
+  BacklogNumber take_turn(ShapedClass& shaped, Instant now);
+  void drop_what_must_go(ShapedClass& shaped, BacklogNumber number, Instant now);
+  std::optional<DropReason> reason_to_go(ShapedClass& shaped, BacklogNumber number, Instant now);
+  void note_departure(ShapedClass& shaped, BacklogNumber number, Instant now);
+  void begin_turns(ShapedClass& shaped, const StoredPacket& first);
+  void leave_rounds(Rounds where = Rounds::nowhere);
+  void leave_round(ShapedClass& shaped, Rounds where);
+  void note_event();
+
+  // shaper_statistics.cpp
+  std::string held_by(const ShapedClass& shaped, Instant now) const;
+
   // shaper_reconfigure.cpp
   PacketHandle take_out_packets(const Shaper::Change::Content& change);
   PacketHandle take_out_queue(FlowNumber flow);
   void erase_flows(const Shaper::Change::Content& change);
-  void put_in_force(Shaper::Change::Content& change);
+  void put_in_force(Shaper::Change::Content& change, Instant now);
   void readmit(PacketHandle packet, const Shaper::Reclassify& classify, const Shaper::GiveAway& give_away,
                std::vector<std::byte>& frame, Instant now);
-  void readmit_to(FlowNumber flow, PacketHandle packet, Instant now);
+  void readmit_to(FlowNumber flow, PacketHandle packet, bool was_remarked, Instant now);
   void enqueue_immediate(PacketHandle packet, ClassNumber class_number, Instant now);
 
-  const std::uint32_t max_chunks;  // packet memory that this shape may use
+  const std::shared_ptr<ShaperBudget> budget;
   const Duration idle;
   const std::size_t frame_prefix;
   FlowTable flows;
-  LongestQueues longest_queues;
 
   ScheduleState* schedule = nullptr;
   ShapeNumber shape_number = kNoShape;
@@ -98,6 +145,7 @@ struct ShaperState {
   std::uint32_t chunks_in_use = 0;  // those that are set aside for frames that are lent among them
   std::size_t outstanding = 0;      // packets released but not completed
 
+  std::unique_ptr<ShapeTree> tree;                    // null: no class is in one
   std::vector<std::unique_ptr<ShapedClass>> classes;  // by number; null: free
   std::vector<ClassNumber> class_numbers;             // by index
   ClassCounters unmatched;

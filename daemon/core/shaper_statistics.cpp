@@ -15,7 +15,7 @@ constexpr std::uint32_t kLooksAtRest = 65'536;
 ShaperStatistics Shaper::statistics(Instant now) {
   ShaperState& state = *state_;
   const bool packets_wait = state.schedule != nullptr && state.schedule->queues > 0;
-  state.expire_flows(packets_wait ? kLooksBeforePackets : kLooksAtRest, now);
+  state.expire_flows(packets_wait ? kLooksBeforePackets : kLooksAtRest, now, state.idle);
   ClassCounters all = state.unmatched;
   all += state.retired;
   ShaperStatistics statistics;
@@ -31,13 +31,25 @@ ShaperStatistics Shaper::statistics(Instant now) {
                                   .sent = shaped.counters.sent,
                                   .dropped = shaped.counters.dropped,
                                   .queued = shaped.counters.queued,
-                                  .delay = shaped.delays.summary(now)});
+                                  .delay = shaped.delays.summary(now),
+                                  .guaranteed = shaped.guaranteed,
+                                  .marked = shaped.marked,
+                                  .remarked = shaped.remarked,
+                                  .held_by = state.held_by(shaped, now)});
   }
   statistics.received = all.received;
   statistics.sent = all.sent;
   statistics.dropped = all.dropped;
   statistics.queued = all.queued;
   return statistics;
+}
+
+std::string ShaperState::held_by(const ShapedClass& shaped, Instant now) const {
+  if (shaped.ready == 0) return {};
+  const TreeNode node = tree->rates.held_by(shaped.node, now);
+  if (node == kNoNode) return {};
+  if (node == kLink) return "link";
+  return node == shaped.node ? shaped.config.name : tree->config.groups[node - 1].name;
 }
 
 std::vector<DelayCounts> Shaper::delays(Instant now) const {

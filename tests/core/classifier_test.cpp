@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <functional>
 #include <set>
 #include <vector>
 
+#include "core/packet_notes.hpp"
 #include "support/packet_builder.hpp"
 
 namespace headgate {
@@ -328,6 +330,91 @@ TEST(Classifier, GivesControlTrafficToAClassOnlyWhereItsSelectorsTakeIt) {
   const PacketBuilder solicitation = PacketBuilder().ipv6("fe80::1", "fe80::2").icmpv6(135).payload(16);
   EXPECT_EQ(classified(classifier, PacketBuilder(solicitation).dscp(48).build()).class_index, 0);
   EXPECT_EQ(classified(classifier, solicitation.build()).class_index, kUnmatched);
+}
+
+// As it comes by a back end that tells what is noted beside a packet, or with a shorter prefix.
+ArrivingPacket noted(Frame& memory, std::uint32_t mark, std::size_t prefix_bytes = sizeof(PacketNotes) + 10) {
+  const Frame frame = kV4.build();
+  memory.assign(prefix_bytes, std::byte{0xee});
+  const PacketNotes notes{.mark = mark, .priority = 5};
+  if (prefix_bytes > sizeof notes) std::memcpy(memory.data(), &notes, sizeof notes);
+  memory.insert(memory.end(), frame.begin(), frame.end());
+  return {.frame = std::span<const std::byte>(memory).subspan(prefix_bytes),
+          .prefix_bytes = static_cast<std::uint8_t>(prefix_bytes)};
+}
+
+TEST(Classifier, SelectsByAnyOfItsMarks) {
+  ClassConfig marked = named("marked");
+  marked.selectors.marks = {{.value = 0x10, .mask = 0xff}, {.value = 0}};
+  const Classifier classifier({marked, named("rest")}, matchers(nullptr), 1);
+  Frame memory;
+  const auto index = [&](std::uint32_t mark) {
+    ArrivingPacket packet = noted(memory, mark);
+    classifier.classify(packet);
+    return packet.class_index;
+  };
+  EXPECT_EQ(index(0x10), 0);
+  EXPECT_EQ(index(0xffff'ff10), 0);
+  EXPECT_EQ(index(0), 0);
+  EXPECT_EQ(index(0x11), 1);
+  EXPECT_EQ(index(0x100), 1);
+}
+
+TEST(Classifier, TakesAMarkThatIsNotNotedForZero) {
+  ClassConfig marked = named("marked");
+  marked.selectors.marks = {{.value = 0}};
+  const Classifier classifier({marked, named("rest")}, matchers(nullptr), 1);
+  for (const std::size_t prefix : {0, 10}) {
+    Frame memory;
+    ArrivingPacket packet = noted(memory, 7, prefix);
+    classifier.classify(packet);
+    EXPECT_EQ(packet.class_index, 0) << prefix;
+  }
+}
+
+std::shared_ptr<const CgroupPlace> place(const std::string& path, unsigned number, Instant since = {}) {
+  return std::make_shared<const CgroupPlace>(CgroupPlace{.path = path, .number = number, .since = since});
+}
+
+TEST(Classifier, SelectsByAnyOfItsCgroups) {
+  ClassConfig one = named("one"), two = named("two");
+  one.selectors.cgroups = {"a", "b"};
+  two.selectors.cgroups = {"c"};
+  const Classifier classifier({one, two, named("rest")}, Classifier::Matchers(3), 1, kDefaultControlLimit,
+                              {place("a", 31), place("b", 0), place("c", 4), place("of no class", 5)});
+  EXPECT_EQ(classifier.cgroup_bits(0), 0x8000'0001);
+  EXPECT_EQ(classifier.cgroup_bits(1), 0x10U);
+  EXPECT_EQ(classifier.cgroup_bits(2), 0U);
+  const Frame frame = kV4.build();
+  const auto index = [&](std::uint32_t cgroups) {
+    ArrivingPacket packet{.frame = frame, .cgroups = cgroups};
+    classifier.classify(packet);
+    return packet.class_index;
+  };
+  EXPECT_EQ(index(0x8000'0000), 0);
+  EXPECT_EQ(index(0x1), 0);
+  EXPECT_EQ(index(0x11), 0);
+  EXPECT_EQ(index(0x10), 1);
+  EXPECT_EQ(index(0x7fff'fffe), 1);
+  EXPECT_EQ(index(0x7fff'fffe & ~0x10U), 2);
+  EXPECT_EQ(index(0), 2);
+}
+
+TEST(Classifier, MindsNoBitFromBeforeItsPlaceWasTheCgroups) {
+  const Instant since{Duration(1000)};
+  ClassConfig one = named("one");
+  one.selectors.cgroups = {"a", "b"};
+  const Classifier classifier({one, named("rest")}, Classifier::Matchers(2), 1, kDefaultControlLimit,
+                              {place("a", 1, since), place("b", 2)});
+  const Frame frame = kV4.build();
+  const auto index = [&](std::uint32_t cgroups, Instant arrival) {
+    ArrivingPacket packet{.frame = frame, .arrival = arrival, .cgroups = cgroups};
+    classifier.classify(packet);
+    return packet.class_index;
+  };
+  EXPECT_EQ(index(0b010, since), 0);
+  EXPECT_EQ(index(0b010, since - Duration(1)), 1);
+  EXPECT_EQ(index(0b110, since - Duration(1)), 0);
 }
 
 TEST(Classifier, KeysAndHashesShapedPacketsByTheirClass) {

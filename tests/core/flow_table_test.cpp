@@ -78,6 +78,60 @@ TEST(FlowTable, AgreesWithAMapThroughAnyInsertingAndErasing) {
   }
 }
 
+TEST(FlowTable, OneWhoseIndexGrowsAgreesWithAMapToo) {
+  for (std::uint32_t seed = 1; seed <= 4; ++seed) {
+    std::mt19937 random(seed);
+    constexpr std::uint32_t kSize = 100'000;
+    HeapMemory memory;
+    FlowTable table(kSize, memory, FlowIndex::grows);
+    std::map<std::uint32_t, FlowNumber> reference;
+    // More and more flows, then fewer, then more again.
+    for (std::uint32_t step = 0; step < 400'000; ++step) {
+      const std::uint32_t key = random() % (step < 150'000 || step > 300'000 ? 160'000 : 20'000);
+      const std::uint32_t hash = key * 2'654'435'761u;
+      const auto known = reference.find(key);
+      const FlowNumber found = table.find(hash, 0, numbered_key(key));
+      ASSERT_EQ(found, known == reference.end() ? kNoFlow : known->second) << step;
+      if (known != reference.end()) {
+        if (random() % 4 != 0) continue;
+        table.erase(known->second);
+        reference.erase(known);
+      } else if (const FlowNumber flow = table.insert(hash, 0, numbered_key(key)); flow != kNoFlow) {
+        reference[key] = flow;
+        if (table.is_short()) table.grow_ahead();
+      } else {
+        ASSERT_EQ(reference.size(), kSize);
+      }
+      ASSERT_EQ(table.size(), reference.size());
+    }
+    for (const auto& [key, flow] : reference)
+      ASSERT_EQ(table.find(key * 2'654'435'761u, 0, numbered_key(key)), flow);
+  }
+}
+
+TEST(FlowTable, OneWhoseIndexGrowsBeginsSmall) {
+  HeapMemory memory;
+  FlowTable table(1'000'000, memory, FlowIndex::grows);
+  EXPECT_LT(memory.used(), 256u * 1024);
+}
+
+TEST(FlowTable, OneWhoseIndexCannotGrowTakesWhatFitsAndHarmsNoFlow) {
+  HeapMemory memory;
+  FlowTable table(50'000, memory, FlowIndex::grows);
+  std::uint32_t inserted = 0;
+  for (std::uint32_t i = 0; i < 50'000; ++i) {
+    if (table.is_short() && memory.limit > memory.used()) table.grow_ahead();
+    if (table.insert(i * 2'654'435'761u, 0, numbered_key(i)) == kNoFlow) break;
+    ++inserted;
+    if (inserted == 5'000) memory.limit = memory.used();
+  }
+  EXPECT_GE(inserted, 5'000u);
+  EXPECT_LT(inserted, 50'000u);
+  for (std::uint32_t i = 0; i < inserted; ++i)
+    ASSERT_NE(table.find(i * 2'654'435'761u, 0, numbered_key(i)), kNoFlow);
+  EXPECT_EQ(table.find(7, 0, numbered_key(60'000)), kNoFlow);
+}
+
 TEST(FlowTable, GivesANewFlowACleanRecord) {
   HeapMemory memory;
   FlowTable table(1, memory);
@@ -99,7 +153,9 @@ class FlowTableExpiry : public testing::Test {
 
   std::size_t expire(Instant now) {
     std::size_t forgotten = 0;
-    table_.expire(10, now - seconds(60), now, [&](const FlowRecord&) { ++forgotten; });
+    table_.expire(
+        10, now - seconds(60), [now](const FlowRecord& record) { return record.bucket.as_new(now); },
+        [&](const FlowRecord&) { ++forgotten; });
     return forgotten;
   }
 
@@ -133,7 +189,9 @@ TEST(FlowTable, LooksAtNoMoreRecordsThanAskedFor) {
     table[table.insert(i * 2'654'435'761u, 0, numbered_key(i))].last_used = kTestStart;
   }
   for (std::uint32_t calls = 1; calls <= 10; ++calls) {
-    table.expire(100, kTestStart, kTestStart, [](const FlowRecord&) {});
+    table.expire(
+        100, kTestStart, [](const FlowRecord& record) { return record.bucket.as_new(kTestStart); },
+        [](const FlowRecord&) {});
     ASSERT_EQ(table.size(), 1000 - 100 * calls);
   }
 }

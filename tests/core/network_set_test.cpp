@@ -1,4 +1,4 @@
-#include "headgate/network_set.hpp"
+#include "vocabulary/network_set.hpp"
 
 #include <gtest/gtest.h>
 

@@ -126,6 +126,95 @@ TEST_F(ScheduleTest, MixesTheFlowsOfShapesThatAreDueAtTheSameTime) {
   EXPECT_THAT(release(), ElementsAre(Sent{0, 0}, Sent{1, 1}, Sent{0, 2}, Sent{1, 3}, Sent{0, 4}, Sent{1, 5}));
 }
 
+// 16 chunks of packet memory and 8 flows for all that share it.
+ShaperLimits shared_limits() {
+  ShaperLimits limits{.memory = DataSize{16 * 256}, .max_flows = 8};
+  limits.budget = make_shaper_budget(limits);
+  return limits;
+}
+
+TEST_F(ScheduleTest, BoundsTheMemoryOfShapersWithOneBudgetTogether) {
+  const ShaperLimits limits = shared_limits();
+  Shape& one = add(shaped_class("clients", packets_per_second(1), {.packets = 10'000}), limits);
+  Shape& other = add(shaped_class("clients", packets_per_second(1), {.packets = 10'000}), limits);
+  for (int i = 0; i < 100; ++i) {
+    arrive(one, 1);
+    arrive(other, 1);
+  }
+  EXPECT_EQ(queued(one) + queued(other), 16u);
+  EXPECT_GE(queued(one), 4u);
+  EXPECT_GE(queued(other), 4u);
+  EXPECT_EQ(run().size(), 16u);
+  for (int i = 0; i < 16; ++i) arrive(other, 1);
+  EXPECT_EQ(queued(other), 16u) << "all memory is back";
+}
+
+TEST_F(ScheduleTest, ALongQueueOfAnyShaperPaysForAQuietOneWithTheSameBudget) {
+  const ShaperLimits limits = shared_limits();
+  Shape& flooded = add(shaped_class("clients", packets_per_second(1), {.packets = 10'000}), limits);
+  Shape& quiet = add(shaped_class("clients", packets_per_second(1), {.packets = 10'000}), limits);
+  for (int i = 0; i < 50; ++i) arrive(flooded, 1);
+  EXPECT_EQ(queued(flooded), 16u);
+  for (std::uint32_t flow = 1; flow <= 3; ++flow) arrive(quiet, flow);
+  EXPECT_EQ(queued(quiet), 3u);
+  EXPECT_EQ(dropped(quiet, DropReason::pool_full), 0u);
+  EXPECT_EQ(queued(flooded), 13u);
+  EXPECT_EQ(dropped(flooded, DropReason::pool_full), 37u);
+}
+
+TEST_F(ScheduleTest, ASuspendedShaperPaysLikewise) {
+  const ShaperLimits limits = shared_limits();
+  Shape& suspended = add(shaped_class("clients", packets_per_second(1), {.packets = 10'000}), limits);
+  Shape& quiet = add(shaped_class("clients", packets_per_second(1), {.packets = 10'000}), limits);
+  for (int i = 0; i < 16; ++i) arrive(suspended, 1);
+  suspended.shaper.suspend();
+  for (std::uint32_t flow = 1; flow <= 3; ++flow) arrive(quiet, flow);
+  EXPECT_EQ(queued(suspended), 13u);
+  suspended.shaper.resume(now_);
+  EXPECT_EQ(run().size(), 16u);
+}
+
+TEST_F(ScheduleTest, WhatAShaperHeldIsFreeForTheOthersOnceItIsGone) {
+  const ShaperLimits limits = shared_limits();
+  Shape& goes = add(shaped_class("clients", packets_per_second(1), {.packets = 10'000}), limits);
+  Shape& stays = add(shaped_class("clients", packets_per_second(1), {.packets = 10'000}), limits);
+  for (std::uint32_t flow = 1; flow <= 8; ++flow) arrive(goes, flow);
+  arrive(stays, 1);
+  EXPECT_EQ(dropped(stays, DropReason::flow_table_full), 1u);
+  goes.shaper.drop_all(DropReason::stop);
+  schedule_.remove(goes.shaper);
+  for (std::uint32_t flow = 1; flow <= 8; ++flow)
+    for (int i = 0; i < 2; ++i) arrive(stays, flow);
+  EXPECT_EQ(queued(stays), 16u);
+  EXPECT_EQ(dropped(stays, DropReason::flow_table_full), 1u);
+}
+
+TEST_F(ScheduleTest, BoundsTheFlowsOfShapersWithOneBudgetTogether) {
+  const ShaperLimits limits = shared_limits();
+  Shape& one = add(shaped_class("clients", packets_per_second(1)), limits);
+  Shape& other = add(shaped_class("clients", packets_per_second(1)), limits);
+  for (std::uint32_t flow = 1; flow <= 5; ++flow) {
+    arrive(one, flow);
+    arrive(other, flow);
+  }
+  EXPECT_EQ(queued(one) + queued(other), 8u);
+  EXPECT_EQ(dropped(one, DropReason::flow_table_full) + dropped(other, DropReason::flow_table_full), 2u);
+}
+
+TEST_F(ScheduleTest, FlowsOfAQuietShaperAreForgottenForTheSakeOfAnotherWithTheSameBudget) {
+  const ShaperLimits limits = shared_limits();
+  Shape& quiet = add(shaped_class("clients", packets_per_second(1)), limits);
+  Shape& busy = add(shaped_class("clients", packets_per_second(1)), limits);
+  for (std::uint32_t flow = 1; flow <= 8; ++flow) arrive(quiet, flow);
+  run();
+  now_ += seconds(100);
+  // Not by expect_laws(), which asks each shaper and so lets it forget.
+  const ArrivingPacket packet = packets_.make(busy.classes, 0, {1, serial_++}, 100, now_);
+  busy.shaper.admit({&packet, 1}, now_);
+  EXPECT_EQ(queued(busy), 1u);
+  packets_.clear();
+}
+
 TEST_F(ScheduleTest, BoundsTheMemoryOfEachShapeApart) {
   Shape& flooded = add(shaped_class("clients", packets_per_second(1), {.packets = 10'000}),
                        {.memory = DataSize{16 * 256}});

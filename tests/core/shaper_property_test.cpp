@@ -255,7 +255,7 @@ class ConformanceCheck {
  public:
   explicit ConformanceCheck(const ClassConfig& config) {
     if (config.rate.packets) {
-      packets_.emplace(config.rate.packets->packets_per_second, 1'000'000'000,
+      packets_.emplace(config.rate.packets->packets, config.rate.packets->seconds * 1'000'000'000ULL,
                        config.burst.packets.value_or(1));
     }
     if (config.rate.bits) {

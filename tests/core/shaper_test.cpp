@@ -395,7 +395,7 @@ TEST(Shaper, CountsWhatItNeverSees) {
 }
 
 TEST(Shaper, CountsBeyondThirtyTwoBits) {
-  ShaperHarness shaper({shaped_class("clients", packets_per_second(kMaxPacketRate.packets_per_second), {})});
+  ShaperHarness shaper({shaped_class("clients", packets_per_second(kMaxPacketRate.packets), {})});
   constexpr int kPackets = 70'000;
   for (int i = 0; i < kPackets; ++i) {
     ArrivingPacket packet = shaper.make(1, 100, shaper.now);

@@ -36,11 +36,19 @@ class FakePacketSource : public PacketSource {
 
   void add(Frame frame, std::uint32_t cut_off_bytes = 0, std::uint16_t vlan_tpid = 0,
            std::uint16_t vlan_tci = 0) {
-    {
-      const std::lock_guard lock(mutex_);
-      waiting_.push_back({std::move(frame), cut_off_bytes, vlan_tpid, vlan_tci});
-    }
-    if (waiter_ != nullptr) waiter_->wake();
+    add({.memory = std::move(frame),
+         .cut_off_bytes = cut_off_bytes,
+         .vlan_tpid = vlan_tpid,
+         .vlan_tci = vlan_tci});
+  }
+
+  // The frame and `prefix_bytes` in front of it.
+  void add_with_prefix(Frame memory, std::uint8_t prefix_bytes, std::uint16_t vlan_tpid = 0,
+                       std::uint16_t vlan_tci = 0) {
+    add({.memory = std::move(memory),
+         .vlan_tpid = vlan_tpid,
+         .vlan_tci = vlan_tci,
+         .prefix_bytes = prefix_bytes});
   }
 
   std::size_t receive(std::span<CapturedFrame> out) override {
@@ -51,8 +59,10 @@ class FakePacketSource : public PacketSource {
       const auto slot = static_cast<std::uint32_t>(next_slot_++);
       const Waiting& taken = out_.emplace(slot, std::move(waiting_.front())).first->second;
       waiting_.pop_front();
-      out[count++] = {.frame = taken.frame,
-                      .wire_length = static_cast<std::uint32_t>(taken.frame.size()) + taken.cut_off_bytes,
+      const auto frame = std::span(taken.memory).subspan(taken.prefix_bytes);
+      out[count++] = {.frame = frame,
+                      .wire_length = static_cast<std::uint32_t>(frame.size()) + taken.cut_off_bytes,
+                      .prefix_bytes = taken.prefix_bytes,
                       .slot = slot,
                       .vlan_tpid = taken.vlan_tpid,
                       .vlan_tci = taken.vlan_tci};
@@ -90,11 +100,20 @@ class FakePacketSource : public PacketSource {
 
  private:
   struct Waiting {
-    Frame frame;
-    std::uint32_t cut_off_bytes;
-    std::uint16_t vlan_tpid;
-    std::uint16_t vlan_tci;
+    Frame memory;
+    std::uint32_t cut_off_bytes = 0;
+    std::uint16_t vlan_tpid = 0;
+    std::uint16_t vlan_tci = 0;
+    std::uint8_t prefix_bytes = 0;
   };
+
+  void add(Waiting frame) {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.push_back(std::move(frame));
+    }
+    if (waiter_ != nullptr) waiter_->wake();
+  }
 
   const std::size_t slots_;
   const SlotsReturn slots_return_;
@@ -137,8 +156,8 @@ class FakeWaiter : public Waiter {
  public:
   explicit FakeWaiter(ManualClock& clock) : clock_(clock) {}
 
-  void add(PacketSource& source) override { sources.push_back(&source); }
-  void remove(PacketSource& source) override { std::erase(sources, &source); }
+  void add(Arrivals& source) override { sources.push_back(&source); }
+  void remove(Arrivals& source) override { std::erase(sources, &source); }
   void prepare() override {}
   void wait(std::optional<Instant> deadline, bool busy) override {
     ++sleeps;
@@ -157,7 +176,7 @@ class FakeWaiter : public Waiter {
   std::function<void(std::optional<Instant> deadline)> before_sleep;
   std::function<void()> on_idle;
   std::function<Duration()> time_taken;  // of the processor
-  std::vector<PacketSource*> sources;
+  std::vector<Arrivals*> sources;
   bool was_busy = false;
   int sleeps = 0;
   std::atomic<int> wakes{0};

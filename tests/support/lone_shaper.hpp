@@ -15,16 +15,17 @@ namespace headgate {
 
 // All at once, for who may wait for memory.
 inline void reconfigure(Shaper& shaper, std::vector<ClassConfig> classes, const Shaper::Reclassify& classify,
-                        Instant now, const Shaper::GiveAway& give_away = {}) {
-  const std::unique_ptr<Shaper::Change> change = shaper.prepare(std::move(classes));
+                        Instant now, const Shaper::GiveAway& give_away = {}, const TreeConfig& tree = {}) {
+  const std::unique_ptr<Shaper::Change> change = shaper.prepare(std::move(classes), tree);
   shaper.reconfigure(*change, classify, now, give_away);
 }
 
 class LoneShaper {
  public:
-  LoneShaper(const ShaperLimits& limits, std::vector<ClassConfig> classes, Instant now)
+  LoneShaper(const ShaperLimits& limits, std::vector<ClassConfig> classes, Instant now,
+             const TreeConfig& tree = {})
       : schedule({.memory = limits.memory, .max_flows = limits.max_flows}, memory, now),
-        shaper(limits, std::move(classes), memory) {
+        shaper(limits, std::move(classes), memory, tree) {
     schedule.add(shaper);
   }
   ~LoneShaper() {
@@ -58,8 +59,8 @@ class LoneShaper {
   std::optional<Instant> next_release() const { return schedule.next_release(); }
 
   void reconfigure(std::vector<ClassConfig> classes, const Shaper::Reclassify& classify, Instant now,
-                   const Shaper::GiveAway& give_away = {}) {
-    headgate::reconfigure(shaper, std::move(classes), classify, now, give_away);
+                   const Shaper::GiveAway& give_away = {}, const TreeConfig& tree = {}) {
+    headgate::reconfigure(shaper, std::move(classes), classify, now, give_away, tree);
   }
   void readmit(const ArrivingPacket& packet, Instant now) { shaper.readmit(packet, now); }
   void count_unshaped(ClassIndex class_index, Count received, Count sent, Count send_failed) {

@@ -7,8 +7,8 @@
 #include <deque>
 #include <optional>
 
-#include "headgate/config.hpp"
 #include "headgate/cost.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 
@@ -44,7 +44,8 @@ class NaiveBucket {
  public:
   NaiveBucket(const Rate& rate, const Burst& burst, const QueueCapacity& queue) : queue_(queue) {
     if (rate.packets) {
-      packets_.emplace(rate.packets->packets_per_second, 1'000'000'000, burst.packets.value_or(1));
+      packets_.emplace(rate.packets->packets, rate.packets->seconds * 1'000'000'000ULL,
+                       burst.packets.value_or(1));
     }
     if (rate.bits)
       bits_.emplace(rate.bits->bits_per_second, 8'000'000'000, burst.bytes.value_or(DataSize{}).bytes);

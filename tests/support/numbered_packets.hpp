@@ -14,7 +14,7 @@
 #include "core/classifier.hpp"
 #include "core/schedule.hpp"
 #include "core/shaper.hpp"
-#include "headgate/packet.hpp"
+#include "vocabulary/packet.hpp"
 
 namespace headgate {
 

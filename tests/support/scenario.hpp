@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/shaper.hpp"
-#include "headgate/config.hpp"
-#include "headgate/drop_reason.hpp"
+#include "vocabulary/config.hpp"
+#include "vocabulary/drop_reason.hpp"
 
 namespace headgate {
 

@@ -43,8 +43,9 @@ struct Departure {
 
 class ShaperHarness {
  public:
-  explicit ShaperHarness(std::vector<ClassConfig> class_configs, ShaperLimits limits = {})
-      : classes(std::move(class_configs)), shaper(limits, classes, kTestStart) {}
+  explicit ShaperHarness(std::vector<ClassConfig> class_configs, ShaperLimits limits = {},
+                         const TreeConfig& tree = {})
+      : classes(std::move(class_configs)), shaper(limits, classes, kTestStart, tree) {}
 
   // One packet, captured now.
   void arrive(std::uint32_t flow, std::size_t bytes = 100, ClassIndex index = 0) {

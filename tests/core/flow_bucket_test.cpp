@@ -1,7 +1,8 @@
-#include "core/leaky_bucket.hpp"
+#include "core/flow_bucket.hpp"
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -25,30 +26,30 @@ Rate bit_rate(std::uint64_t rate) {
 }
 
 // Sends what costs `cost` as soon as it may after `arrival`.
-Instant send(LeakyBucket& bucket, const BucketParameters& parameters, Instant arrival, Cost cost = {1, 100}) {
+Instant send(FlowBucket& bucket, const BucketParameters& parameters, Instant arrival, Cost cost = {1, 100}) {
   const Instant departure = bucket.earliest(parameters, cost, arrival);
   bucket.commit(parameters, cost, departure);
   return departure;
 }
 
-TEST(LeakyBucket, SpacesPacketsEvenlyAtItsRate) {
+TEST(FlowBucket, SpacesPacketsEvenlyAtItsRate) {
   const BucketParameters parameters(packet_rate(1000), {});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   for (int i = 0; i < 10; ++i)
     EXPECT_EQ(send(bucket, parameters, kTestStart), kTestStart + i * milliseconds(1));
 }
 
-TEST(LeakyBucket, LetsAPacketGoAtOnceWhenTheRateAllowsIt) {
+TEST(FlowBucket, LetsAPacketGoAtOnceWhenTheRateAllowsIt) {
   const BucketParameters parameters(packet_rate(1000), {});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   EXPECT_EQ(send(bucket, parameters, kTestStart), kTestStart);
   EXPECT_EQ(send(bucket, parameters, kTestStart + milliseconds(5)), kTestStart + milliseconds(5));
   EXPECT_EQ(send(bucket, parameters, kTestStart + milliseconds(6)), kTestStart + milliseconds(6));
 }
 
-TEST(LeakyBucket, GivesNoBurstAfterIdle) {
+TEST(FlowBucket, GivesNoBurstAfterIdle) {
   const BucketParameters parameters(packet_rate(1000), {.packets = 1});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   send(bucket, parameters, kTestStart);
   const Instant later = kTestStart + seconds(100);
   EXPECT_EQ(send(bucket, parameters, later), later);
@@ -56,25 +57,25 @@ TEST(LeakyBucket, GivesNoBurstAfterIdle) {
   EXPECT_EQ(send(bucket, parameters, later), later + milliseconds(2));
 }
 
-TEST(LeakyBucket, SpacesByBytesAtABitRate) {
+TEST(FlowBucket, SpacesByBytesAtABitRate) {
   const BucketParameters parameters(bit_rate(8'000'000), {});  // a byte a microsecond
-  LeakyBucket bucket;
+  FlowBucket bucket;
   EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 1500}), kTestStart);
   EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 100}), kTestStart + nanoseconds(1'500'000));
   EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 100}), kTestStart + nanoseconds(1'600'000));
 }
 
-TEST(LeakyBucket, ObeysBothRatesAtOnce) {
+TEST(FlowBucket, ObeysBothRatesAtOnce) {
   const BucketParameters parameters({.packets = PacketRate{1000}, .bits = BitRate{8'000'000}}, {});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 1500}), kTestStart);
   EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 60}), kTestStart + nanoseconds(1'500'000));
   EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 60}), kTestStart + nanoseconds(2'500'000));
 }
 
-TEST(LeakyBucket, LetsABurstOfPacketsGoAfterIdleAndThenKeepsTheRate) {
+TEST(FlowBucket, LetsABurstOfPacketsGoAfterIdleAndThenKeepsTheRate) {
   const BucketParameters parameters(packet_rate(1000), {.packets = 3});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   for (const Instant start : {kTestStart, kTestStart + seconds(10)}) {
     for (const int delay : {0, 0, 0, 1, 2, 3}) {
       EXPECT_EQ(send(bucket, parameters, start), start + milliseconds(delay));
@@ -82,90 +83,90 @@ TEST(LeakyBucket, LetsABurstOfPacketsGoAfterIdleAndThenKeepsTheRate) {
   }
 }
 
-TEST(LeakyBucket, LetsABurstOfBytesGoAfterIdleAndNotAByteMore) {
+TEST(FlowBucket, LetsABurstOfBytesGoAfterIdleAndNotAByteMore) {
   const BucketParameters parameters(bit_rate(8'000'000), {.bytes = DataSize{1000}});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 400}), kTestStart);
   EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 600}), kTestStart);
   EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 1}), kTestStart + nanoseconds(1'000));
 }
 
-TEST(LeakyBucket, SpacesAPacketLongerThanItsBurst) {
+TEST(FlowBucket, SpacesAPacketLongerThanItsBurst) {
   const BucketParameters parameters(bit_rate(8'000'000), {.bytes = DataSize{1000}});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 1500}), kTestStart);
   EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 1500}), kTestStart + nanoseconds(1'500'000));
 }
 
-TEST(LeakyBucket, ChargesASuperPacketForEachOfItsSegments) {
+TEST(FlowBucket, ChargesASuperPacketForEachOfItsSegments) {
   const BucketParameters parameters(packet_rate(1000), {.packets = 10});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   EXPECT_EQ(send(bucket, parameters, kTestStart, {7, 9000}), kTestStart);
   EXPECT_EQ(send(bucket, parameters, kTestStart, {3, 4000}), kTestStart);
   EXPECT_EQ(send(bucket, parameters, kTestStart, {4, 5000}), kTestStart + milliseconds(4));
 }
 
-TEST(LeakyBucket, SendsThreePacketsASecondForAYearWithoutDrift) {
+TEST(FlowBucket, SendsThreePacketsASecondForAYearWithoutDrift) {
   const BucketParameters parameters(packet_rate(3), {});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   constexpr std::int64_t kPackets = 3LL * 86'400 * 365;
   Instant departure = kTestStart;
   for (std::int64_t i = 0; i <= kPackets; ++i) departure = send(bucket, parameters, kTestStart);
   EXPECT_EQ(departure, kTestStart + days(365));
 }
 
-TEST(LeakyBucket, KeepsTwoRatesThatAllowExactlyTheSameFromPushingEachOther) {
+TEST(FlowBucket, KeepsTwoRatesThatAllowExactlyTheSameFromPushingEachOther) {
   // 7 packets of 125 bytes a second are 7000 bits.
   const BucketParameters parameters({.packets = PacketRate{7}, .bits = BitRate{7000}}, {});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   Instant departure = kTestStart;
   for (int i = 0; i <= 7'000'000; ++i) departure = send(bucket, parameters, kTestStart, {1, 125});
   EXPECT_EQ(departure, kTestStart + seconds(1'000'000));
 }
 
-TEST(LeakyBucket, ReachesFourHundredGigabitsASecond) {
+TEST(FlowBucket, ReachesFourHundredGigabitsASecond) {
   const BucketParameters parameters(bit_rate(kMaxBitRate.bits_per_second), {});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   Instant departure = kTestStart;
   // 400 Gbit/s are 50 000 000 frames of 1000 bytes a second.
   for (int i = 0; i <= 5'000'000; ++i) departure = send(bucket, parameters, kTestStart, {1, 1000});
   EXPECT_EQ(departure, kTestStart + milliseconds(100));
 }
 
-TEST(LeakyBucket, ReachesAThousandMillionPacketsASecond) {
-  const BucketParameters parameters(packet_rate(kMaxPacketRate.packets_per_second), {});
-  LeakyBucket bucket;
+TEST(FlowBucket, ReachesAThousandMillionPacketsASecond) {
+  const BucketParameters parameters(packet_rate(kMaxPacketRate.packets), {});
+  FlowBucket bucket;
   Instant departure = kTestStart;
   for (int i = 0; i <= 1'000'000; ++i) departure = send(bucket, parameters, kTestStart);
   EXPECT_EQ(departure, kTestStart + milliseconds(1));
 }
 
-TEST(LeakyBucket, WaitsLongAtOneBitASecond) {
+TEST(FlowBucket, WaitsLongAtOneBitASecond) {
   const BucketParameters parameters(bit_rate(1), {});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   send(bucket, parameters, kTestStart, {1, 70'000});
   EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 70'000}), kTestStart + seconds(560'000));
 }
 
-TEST(LeakyBucket, TakesAnAbsurdBurstForForever) {
+TEST(FlowBucket, TakesAnAbsurdBurstForForever) {
   const BucketParameters parameters(bit_rate(1), {.bytes = DataSize{UINT64_MAX}});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   for (int i = 0; i < 100; ++i) EXPECT_EQ(send(bucket, parameters, kTestStart, {1, 70'000}), kTestStart);
 }
 
-TEST(LeakyBucket, IsAsNewOnceItsScheduleIsPast) {
+TEST(FlowBucket, IsAsNewOnceItsScheduleIsPast) {
   const BucketParameters parameters(packet_rate(3), {.packets = 2});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   EXPECT_TRUE(bucket.as_new(kTestStart));
   send(bucket, parameters, kTestStart);
   EXPECT_FALSE(bucket.as_new(kTestStart + nanoseconds(333'333'333)));
   EXPECT_TRUE(bucket.as_new(kTestStart + nanoseconds(333'333'334)));
 }
 
-TEST(LeakyBucket, ChargesAtTheNewRateFromTheChangeOn) {
+TEST(FlowBucket, ChargesAtTheNewRateFromTheChangeOn) {
   const BucketParameters slow(packet_rate(3), {});
   const BucketParameters fast(packet_rate(1000), {});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   send(bucket, slow, kTestStart);
   bucket.change(fast);
   const Instant paid = kTestStart + nanoseconds(333'333'334);  // the packet sent is paid for at the old rate
@@ -173,15 +174,34 @@ TEST(LeakyBucket, ChargesAtTheNewRateFromTheChangeOn) {
   EXPECT_EQ(send(bucket, fast, kTestStart), paid + milliseconds(1));
 }
 
-TEST(LeakyBucket, CarriesItsScheduleOverToAnotherKindOfRate) {
+TEST(FlowBucket, CarriesItsScheduleOverToAnotherKindOfRate) {
   const BucketParameters packets(packet_rate(10), {});
   const BucketParameters bits(bit_rate(8'000'000), {});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   send(bucket, packets, kTestStart);
   bucket.change(bits);
   EXPECT_EQ(send(bucket, bits, kTestStart, {1, 1000}), kTestStart + milliseconds(100));
   bucket.change(packets);
   EXPECT_EQ(send(bucket, packets, kTestStart, {1, 1000}), kTestStart + milliseconds(101));
+}
+
+TEST(FlowBucket, SpacesLessThanAPacketASecondExactly) {
+  const BucketParameters parameters({.packets = PacketRate{7, 3'600}}, {});
+  FlowBucket bucket;
+  for (std::int64_t packet = 0; packet < 70'000; ++packet) {
+    const std::int64_t whole_hours = packet / 7;
+    const std::int64_t rest = (packet % 7 * 3'600'000'000'000 + 6) / 7;  // rounded up
+    ASSERT_EQ(send(bucket, parameters, kTestStart),
+              kTestStart + Duration(whole_hours * 3'600'000'000'000 + rest));
+  }
+}
+
+TEST(FlowBucket, LetsABurstOfADayGoAtOnce) {
+  const BucketParameters parameters({.packets = PacketRate{1'000'000, 86'400}}, {.packets = 500'000});
+  FlowBucket bucket;
+  for (int packet = 0; packet < 500'000; ++packet)
+    ASSERT_EQ(send(bucket, parameters, kTestStart), kTestStart);
+  EXPECT_EQ(send(bucket, parameters, kTestStart), kTestStart + Duration(86'400'000));
 }
 
 // Any of what a configuration may say, small and large.
@@ -191,19 +211,22 @@ std::uint64_t log_uniform(Random& random, std::uint64_t most) {
   return std::min(most, static_cast<std::uint64_t>(std::exp2(exponent)));
 }
 
-TEST(LeakyBucket, AgreesWithTheNaiveBucketForAnyRatesBurstsAndArrivals) {
+TEST(FlowBucket, AgreesWithTheNaiveBucketForAnyRatesBurstsAndArrivals) {
   for (std::uint32_t seed = 1; seed <= 500; ++seed) {
     std::mt19937_64 random(seed);
     Rate rate;
     Burst burst;
     const auto kind = random() % 3;
-    if (kind != 1) rate.packets = PacketRate{log_uniform(random, kMaxPacketRate.packets_per_second)};
+    if (kind != 1) rate.packets = PacketRate{log_uniform(random, kMaxPacketRate.packets)};
+    constexpr std::array<std::uint32_t, 4> kPeriods = {1, 60, 3'600, 86'400};
+    // Within the decades that an Instant has.
+    if (rate.packets && rate.packets->packets >= 100) rate.packets->seconds = kPeriods[random() % 4];
     if (kind != 0) rate.bits = BitRate{log_uniform(random, kMaxBitRate.bits_per_second)};
     if (rate.packets && random() % 2) burst.packets = log_uniform(random, 1000);
     if (rate.bits && random() % 2) burst.bytes = DataSize{log_uniform(random, 1'000'000)};
 
     const BucketParameters parameters(rate, burst);
-    LeakyBucket bucket;
+    FlowBucket bucket;
     NaiveBucket naive(rate, burst, {});
     Instant arrival = kTestStart;
     const std::uint64_t longest_gap = log_uniform(random, 1'000'000'000);
@@ -217,15 +240,15 @@ TEST(LeakyBucket, AgreesWithTheNaiveBucketForAnyRatesBurstsAndArrivals) {
   }
 }
 
-TEST(LeakyBucket, ChargesWhatTheLinkAddsToEachPacket) {
+TEST(FlowBucket, ChargesWhatTheLinkAddsToEachPacket) {
   // 100 bytes and 24 of overhead at 1 Mbit/s: 992 µs.
   const BucketParameters parameters(Rate{.bits = BitRate{1'000'000}}, {}, {.overhead = 24});
-  LeakyBucket bucket;
+  FlowBucket bucket;
   bucket.commit(parameters, {1, 100}, kTestStart);
   EXPECT_EQ(bucket.earliest(parameters, {1, 100}, kTestStart) - kTestStart, std::chrono::microseconds(992));
 }
 
-TEST(LeakyBucket, ChargesNoPacketLessThanTheSmallestUnitOfTheLink) {
+TEST(FlowBucket, ChargesNoPacketLessThanTheSmallestUnitOfTheLink) {
   const BucketParameters parameters(Rate{.bits = BitRate{1'000'000}}, {}, {.overhead = -14, .mpu = 64});
   EXPECT_EQ(parameters.link_bytes({1, 64}), 64u);
   EXPECT_EQ(parameters.link_bytes({1, 78}), 64u);

@@ -1,0 +1,311 @@
+#include "core/rate_tree.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <limits>
+
+namespace headgate {
+namespace {
+
+constexpr unsigned kShareBits = 28;
+constexpr std::uint64_t kNanosecondsOfAByte = 8'000'000'000;     // at one bit a second
+constexpr std::uint64_t kVirtualStart = std::uint64_t{1} << 56;  // later than any packet's share
+constexpr std::uint64_t kRebaseAt = std::uint64_t{1} << 62;
+
+std::int64_t nanoseconds(Instant instant) {
+  return instant.time_since_epoch().count();
+}
+
+std::int64_t first_key(const IndexedHeap& heap) {
+  return heap.empty() ? std::numeric_limits<std::int64_t>::max() : heap.first().key;
+}
+
+std::uint64_t bits_of(const std::optional<BitRate>& rate) {
+  return rate ? rate->bits_per_second : 0;
+}
+
+}  // namespace
+
+ExactTime RateTree::Clock::time_of(std::uint64_t bytes) const {
+  const std::uint64_t numerator =
+      bytes * kNanosecondsOfAByte;  // less than 2^63: a packet has less than 2^28 bytes
+  return {static_cast<std::int64_t>(numerator / rate), numerator % rate};
+}
+
+// Nothing has been sent for want of packets: that time is nobody's credit.
+void RateTree::Clock::begin(std::int64_t now) {
+  if (opens() < now) time = {now, 0};
+}
+
+void RateTree::Clock::charge(std::uint64_t bytes, std::int64_t departure, std::int64_t may_lag) {
+  if (departure > opens()) departure -= may_lag;
+  // A departure at the clock's time rounded up is one at that time: else each rounding would push it.
+  if (departure > opens()) time = {departure, 0};
+  const ExactTime own = time_of(bytes);
+  time.nanoseconds += own.nanoseconds;
+  time.remainder += own.remainder;
+  if (time.remainder < rate) return;
+  time.remainder -= rate;
+  ++time.nanoseconds;
+}
+
+RateTree::RateTree(std::span<const TreeNodeConfig> configs)
+    : nodes_(configs.size()),
+      children_(1),
+      ready_places_(configs.size()),
+      gate_places_(configs.size()),
+      guarantee_places_(configs.size()) {
+  std::size_t guarantees = 0;
+  std::vector<std::array<std::size_t, kPriorities>> of_priority(1);
+  for (TreeNode number = 0; number < nodes_.size(); ++number) {
+    const TreeNodeConfig& config = configs[number];
+    Node& node = nodes_[number];
+    node.parent = config.parent;
+    node.priority = config.priority;
+    node.share_of_byte = (1U << kShareBits) / config.weight;
+    node.ceiling.rate = bits_of(config.ceiling);
+    node.guarantee.rate = bits_of(config.guarantee);
+    guarantees += config.guarantee ? 1 : 0;
+    if (number == kLink) continue;
+    assert(config.parent < number && config.priority < kPriorities && config.weight > 0);
+    Node& parent = nodes_[config.parent];
+    if (parent.children == 0) {
+      parent.children = static_cast<std::uint32_t>(children_.size());
+      children_.emplace_back().virtual_time.fill(kVirtualStart);
+      of_priority.emplace_back();
+    }
+    ++of_priority[parent.children][config.priority];
+  }
+  for (std::size_t i = 0; i < children_.size(); ++i)
+    for (unsigned priority = 0; priority < kPriorities; ++priority)
+      children_[i].ready[priority].reserve(of_priority[i][priority]);
+  gates_.reserve(nodes_.size());
+  upcoming_.reserve(guarantees);
+  deadlines_.reserve(guarantees);
+}
+
+void RateTree::begin(TreeNode number, std::uint64_t bytes, Instant instant) {
+  const std::int64_t now = nanoseconds(instant);
+  assert(bytes > 0 && nodes_[number].bytes == 0 && nodes_[number].children == 0);
+  nodes_[number].bytes = static_cast<std::uint32_t>(bytes);
+  for (TreeNode each = number;; each = nodes_[each].parent) {
+    Node& node = nodes_[each];
+    node.see(nodes_[number].bytes);
+    if (node.backlogged++ == 0 && node.ceiling.set()) node.ceiling.begin(now);
+    if (each == kLink) break;
+  }
+  if (has_guarantee(nodes_[number])) begin_guarantee(nodes_[number], now);
+  const bool somebody = somebody_may_send();
+  place_guarantee(number, now);
+  place_path(number, now);
+  if (!somebody) may_send_since_ = now;
+}
+
+void RateTree::Node::see(std::uint32_t packet) {
+  if (packet <= largest) return;
+  largest = packet;
+  for (Clock* clock : {&ceiling, &guarantee})
+    if (clock->set()) clock->credit = clock->time_of(std::uint64_t{kCreditPackets} * packet).nanoseconds;
+}
+
+// What comes at a rate just above its guarantee is sent at once, in part as excess, so that the guarantee's clock opens while
+// nothing waits. That time is kept for the next packet: or the part that counts as excess were larger than it is. A longer
+// pause leaves nothing.
+void RateTree::begin_guarantee(Node& node, std::int64_t now) const {
+  const std::int64_t missed = now - node.guarantee.opens();
+  if (missed <= 0) return;
+  const std::int64_t packet = node.guarantee.time_of(node.largest).nanoseconds;
+  node.early = missed > packet ? 0 : std::min(node.early + missed, packet);
+  node.guarantee.begin(now);
+}
+
+void RateTree::end(TreeNode number) {
+  assert(nodes_[number].bytes != 0);
+  nodes_[number].bytes = 0;
+  for (TreeNode each = number;; each = nodes_[each].parent) {
+    --nodes_[each].backlogged;
+    if (each == kLink) break;
+  }
+  place_guarantee(number, 0);
+  place_path(number, 0);
+}
+
+RateTree::Turn RateTree::next(Instant instant) {
+  const std::int64_t now = nanoseconds(instant);
+  if (!nodes_[kLink].ceiling.open(now)) return {};
+  advance(now);
+  if (!deadlines_.empty()) return {.node = deadlines_.first().number, .guaranteed = true};
+  if (!wants(nodes_[kLink])) return {};
+  TreeNode number = kLink;
+  while (nodes_[number].children != 0) {
+    const Children& children = children_[nodes_[number].children];
+    number = children.ready[static_cast<unsigned>(std::countr_zero(children.priorities))].first().number;
+  }
+  return {.node = number};
+}
+
+// What time has let go since the last call.
+void RateTree::advance(std::int64_t now) {
+  const bool somebody = somebody_may_send();
+  const std::int64_t first = std::min(first_key(gates_), first_key(upcoming_));
+  while (first_key(gates_) <= now) place_path(gates_.first().number, now);
+  while (first_key(upcoming_) <= now) place_guarantee(upcoming_.first().number, now);
+  if (!somebody && first <= now) may_send_since_ = first;
+}
+
+Instant RateTree::departure(const Turn& turn, Instant from, Instant now) const {
+  const Clock& link = nodes_[kLink].ceiling;
+  if (link.set()) return std::min(now, Instant{Duration{std::max(link.opens(), may_send_since_)}});
+  std::int64_t departure = nanoseconds(from);
+  if (turn.guaranteed) {
+    departure = std::max(departure, guarantee_opens(nodes_[turn.node]));
+  } else {
+    for (TreeNode each = turn.node; each != kLink; each = nodes_[each].parent)
+      departure = std::max(departure, nodes_[each].ceiling.opens());
+  }
+  return std::min(now, Instant{Duration{departure}});
+}
+
+void RateTree::sent(const Turn& turn, std::uint64_t bytes, std::uint64_t behind, Instant departure,
+                    Instant instant) {
+  const std::int64_t now = nanoseconds(instant);
+  const std::int64_t left = nanoseconds(departure);
+  Clock& link = nodes_[kLink].ceiling;
+  Node& sender = nodes_[turn.node];
+  sender.bytes = static_cast<std::uint32_t>(behind);
+  if (turn.guaranteed) sender.guarantee.charge(bytes, left, sender.guarantee.credit);
+  for (TreeNode each = turn.node;; each = nodes_[each].parent) {
+    Node& node = nodes_[each];
+    node.see(sender.bytes);
+    if (behind == 0) --node.backlogged;
+    if (each == kLink) break;
+    if (node.ceiling.set()) node.ceiling.charge(bytes, left, std::max(node.ceiling.credit, link.credit));
+    if (!turn.guaranteed) charge_share(each, bytes);
+    place(each, now);
+  }
+  if (link.set()) link.charge(bytes, left, 0);
+  place_guarantee(turn.node, now);
+}
+
+// Start-time fair queueing: the virtual time is the latest start tag of a packet that was sent, and the tag of the next is
+// the finish tag of this one.
+void RateTree::charge_share(TreeNode number, std::uint64_t bytes) {
+  Node& node = nodes_[number];
+  Children& children = children_[nodes_[node.parent].children];
+  children.virtual_time[node.priority] = std::max(children.virtual_time[node.priority], node.start);
+  node.finish = node.start + bytes * node.share_of_byte;
+  node.start = node.finish;
+  if (ready_places_.none(number)) return;
+  children.ready[node.priority].set_key(ready_places_, number, static_cast<std::int64_t>(node.start));
+  if (node.finish >= kRebaseAt) rebase(children, node.priority);
+}
+
+// Tags are compared as numbers, so they begin anew before they are too large for that.
+void RateTree::rebase(Children& children, unsigned priority) {
+  const std::uint64_t by = children.virtual_time[priority] - kVirtualStart;
+  const auto lower = [by](std::uint64_t& tag) { tag = tag > by ? tag - by : 0; };
+  const auto parent = static_cast<std::uint32_t>(&children - children_.data());
+  for (TreeNode number = 1; number < nodes_.size(); ++number) {
+    Node& node = nodes_[number];
+    if (nodes_[node.parent].children != parent || node.priority != priority) continue;
+    lower(node.start);
+    lower(node.finish);
+  }
+  children.virtual_time[priority] = kVirtualStart;
+  children.ready[priority].lower_keys(static_cast<std::int64_t>(by));
+}
+
+// Has a packet to send, of its own or of a child that may.
+bool RateTree::wants(const Node& node) const {
+  return node.children == 0 ? node.bytes != 0 : children_[node.children].priorities != 0;
+}
+
+// From a node up, as far as something changes for the parents.
+void RateTree::place_path(TreeNode number, std::int64_t now) {
+  for (; number != kLink; number = nodes_[number].parent) {
+    const bool wanted = wants(nodes_[nodes_[number].parent]);
+    place(number, now);
+    if (wanted == wants(nodes_[nodes_[number].parent])) break;
+  }
+}
+
+// To where a node belongs: among its parent's ready children, among those that wait for their ceiling, or nowhere.
+void RateTree::place(TreeNode number, std::int64_t now) {
+  const Node& node = nodes_[number];
+  const bool wanting = wants(node);
+  const bool ready = wanting && node.ceiling.open(now);
+  if (ready != !ready_places_.none(number)) ready ? make_ready(number) : leave_ready(number);
+  const bool waiting = wanting && !ready;
+  const bool was_waiting = !gate_places_.none(number);
+  if (waiting && was_waiting)
+    gates_.set_key(gate_places_, number, node.ceiling.opens());
+  else if (waiting)
+    gates_.push(gate_places_, number, node.ceiling.opens());
+  else if (was_waiting)
+    gates_.remove(gate_places_, number);
+}
+
+// A node joins at the virtual time, or up to a packet before it, each by another part. With one tag for all, nodes of one
+// weight and one size of packets would send in a row for ever, and whoever's ceiling opens would wait for the whole row.
+void RateTree::make_ready(TreeNode number) {
+  Node& node = nodes_[number];
+  Children& children = children_[nodes_[node.parent].children];
+  const std::uint64_t packet = std::uint64_t{node.largest} * node.share_of_byte;
+  const std::uint64_t part = (number * 0x9e37'79b9U) >> 24;  // of 256: golden section
+  node.start = std::max(node.finish, children.virtual_time[node.priority] - packet / 256 * part);
+  children.ready[node.priority].push(ready_places_, number, static_cast<std::int64_t>(node.start));
+  children.priorities |= 1U << node.priority;
+}
+
+void RateTree::leave_ready(TreeNode number) {
+  const Node& node = nodes_[number];
+  Children& children = children_[nodes_[node.parent].children];
+  children.ready[node.priority].remove(ready_places_, number);
+  if (children.ready[node.priority].empty()) children.priorities &= ~(1U << node.priority);
+}
+
+// To where a class with a guarantee belongs: by its deadline when it may send, else by the time at which it may.
+void RateTree::place_guarantee(TreeNode number, std::int64_t now) {
+  Node& node = nodes_[number];
+  if (!has_guarantee(node)) return;
+  if (!guarantee_places_.none(number))
+    (node.in_time ? deadlines_ : upcoming_).remove(guarantee_places_, number);
+  if (node.bytes == 0) return;
+  const std::int64_t deadline = node.guarantee.opens() + node.guarantee.time_of(node.bytes).nanoseconds;
+  node.in_time = guarantee_opens(node) <= now;
+  if (node.in_time)
+    deadlines_.push(guarantee_places_, number, deadline);
+  else
+    upcoming_.push(guarantee_places_, number, guarantee_opens(node));
+}
+
+std::optional<Instant> RateTree::next_event() const {
+  if (nodes_[kLink].backlogged == 0) return std::nullopt;
+  std::int64_t event = kLongAgo;
+  if (!somebody_may_send()) {
+    event = std::min(first_key(gates_), first_key(upcoming_));
+  }
+  return Instant{Duration{std::max(event, nodes_[kLink].ceiling.opens())}};
+}
+
+void RateTree::go_on_from(const RateTree& other, TreeNode before, TreeNode node, Instant instant) {
+  const Node& old = other.nodes_[before];
+  const auto go_on = [&](Clock& clock, const Clock& was) {
+    if (!clock.set()) return;
+    // Fractions of the old rate mean nothing at the new one.
+    const std::int64_t latest = nanoseconds(instant) + clock.time_of(old.largest).nanoseconds;
+    clock.time = {clock.rate == was.rate ? was.opens() : std::min(was.opens(), latest), 0};
+  };
+  go_on(nodes_[node].ceiling, old.ceiling);
+  go_on(nodes_[node].guarantee, old.guarantee);
+}
+
+TreeNode RateTree::held_by(TreeNode number, Instant now) const {
+  for (;; number = nodes_[number].parent) {
+    if (!nodes_[number].ceiling.open(nanoseconds(now))) return number;
+    if (number == kLink) return kNoNode;
+  }
+}
+
+}  // namespace headgate
