@@ -43,8 +43,25 @@ Reading read_precision(std::string_view text, Precision& precision) {
   return choose(text, std::array{Precision::normal, Precision::high}, "no precision", precision);
 }
 
+Reading read_queue_management(std::string_view text, QueueManagement& management) {
+  return choose(text, std::array{QueueManagement::codel, QueueManagement::none}, "no queue management",
+                management);
+}
+
+Reading read_action(std::string_view text, ClassAction& action) {
+  return choose(text, std::array{ClassAction::shape, ClassAction::police}, "no action", action);
+}
+
+Reading read_limiter(std::string_view text, Limiter& limiter) {
+  return choose(text, std::array{Limiter::token_bucket, Limiter::fixed_window, Limiter::sliding_window},
+                "no limiter", limiter);
+}
+
 Reading read_capture(std::string_view text, CaptureMethod& capture) {
-  return choose(text, std::array{CaptureMethod::ring, CaptureMethod::pcap}, "no way to capture", capture);
+  return choose(
+      text,
+      std::array{CaptureMethod::automatic, CaptureMethod::bpf, CaptureMethod::ring, CaptureMethod::pcap},
+      "no way to capture", capture);
 }
 
 }  // namespace headgate

@@ -4,24 +4,20 @@
 #include <array>
 #include <boost/program_options.hpp>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "config/characters.hpp"
-#include "config/choices.hpp"
-#include "config/control_limit_grammar.hpp"
-#include "config/dscp_grammar.hpp"
 #include "config/file_text.hpp"
-#include "config/key_grammar.hpp"
-#include "config/link_layer.hpp"
+#include "config/findings.hpp"
+#include "config/kernel_selectors.hpp"
+#include "config/keys.hpp"
 #include "config/match_check.hpp"
-#include "config/names.hpp"
 #include "config/network_lists.hpp"
-#include "config/quantity.hpp"
 #include "config/reading.hpp"
 #include "config/shape_rules.hpp"
 #include "config/suggestion.hpp"
-#include "config/worker_count.hpp"
 
 namespace headgate {
 namespace {
@@ -29,43 +25,68 @@ namespace {
 namespace options = boost::program_options;
 using Values = std::vector<std::string>;
 
-struct Option {
+// Options that are no key of the file.
+struct PlainOption {
   std::string_view name;
+  KeyOption option;  // without a value for its word: it takes none
+};
+
+constexpr std::array kSources = {
+    PlainOption{"config",
+                {.value = "FILE",
+                 .example = "/etc/headgate/headgate.toml",
+                 .help = "the configuration (/etc/headgate/headgate.toml)"}},
+    PlainOption{"check",
+                {.help = "read the configuration, say what is wrong with it, and end; here FILE may be a "
+                         "pipe, and - is standard input"}},
+    PlainOption{"cleanup", {.help = "remove what a dead headgated left behind, and end"}},
+};
+constexpr std::array kInformation = {
+    PlainOption{"version", {.help = "print the version, and end"}},
+    PlainOption{"help", {.help = "print this help, and end"}},
+};
+
+struct Option {
+  std::string name;
   std::string_view example;      // of its value; empty: it takes none
   bool repeats = false;          // several values make a list, as in the file
   bool describes_shape = false;  // a companion of --interface
 };
 
-constexpr std::array kOptions = {
-    Option{"config", "/etc/headgate/headgate.toml"},
-    Option{"check", {}},
-    Option{"cleanup", {}},
-    Option{"control", "/run/headgate/control.sock"},
-    Option{"divert", "tcx"},
-    Option{"interface", "eth0", false, true},
-    Option{"direction", "ingress", false, true},
-    Option{"forward-to", "eth1", false, true},
-    Option{"segmentation", "whole", false, true},
-    Option{"capture", "pcap", false, true},
-    Option{"precision", "high", false, true},
-    Option{"workers", "2", false, true},
-    Option{"overhead", "24", false, true},
-    Option{"mpu", "84", false, true},
-    Option{"control-limit", "1000pps", true, true},
-    Option{"match", "\"udp port 53\"", false, true},
-    Option{"dscp", "ef", true, true},
-    Option{"src", "10.0.0.0/8", true, true},
-    Option{"dst", "10.0.0.0/8", true, true},
-    Option{"key", "dst", true, true},
-    Option{"rate", "1000pps", true, true},
-    Option{"burst", "10p", true, true},
-    Option{"queue", "100p", true, true},
-    Option{"version", {}},
-    Option{"help", {}},
-};
+// Options are named as the keys of the file, but for the hyphens.
+std::string option_name(std::string_view key) {
+  std::string name(key);
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+template <typename Key>
+void add_options(std::span<const Key> keys, bool describes_shape, std::vector<Option>& options) {
+  for (const Key& key : keys) {
+    if (!key.option) continue;
+    options.push_back({option_name(key.name), key.option.example, key.option.repeats, describes_shape});
+  }
+}
+
+void add_options(std::span<const PlainOption> plain, std::vector<Option>& options) {
+  for (const PlainOption& one : plain) options.push_back({std::string(one.name), one.option.example});
+}
+
+const std::vector<Option>& all_options() {
+  static const std::vector<Option> kOptions = [] {
+    std::vector<Option> options;
+    add_options(kSources, options);
+    add_options(daemon_keys(), false, options);
+    add_options(shape_keys(), true, options);
+    add_options(class_keys(), true, options);
+    add_options(kInformation, options);
+    return options;
+  }();
+  return kOptions;
+}
 
 const Option* find_option(std::string_view name) {
-  for (const Option& option : kOptions) {
+  for (const Option& option : all_options()) {
     if (option.name == name) return &option;
   }
   return nullptr;
@@ -77,8 +98,8 @@ std::string strip_dashes(std::string name) {
 
 std::string explain_unknown(const std::string& option_name) {
   std::vector<std::string_view> names;
-  names.reserve(kOptions.size());
-  for (const Option& option : kOptions) names.push_back(option.name);
+  names.reserve(all_options().size());
+  for (const Option& option : all_options()) names.push_back(option.name);
   const std::string name = strip_dashes(option_name);
   auto nearest = nearest_word(name, names);
   for (const std::string_view candidate : names) {
@@ -109,13 +130,12 @@ using Given = std::map<std::string, Values, std::less<>>;
 // Returns what is wrong; empty: nothing.
 std::string split(const Values& arguments, Given& given) {
   options::options_description description;
-  for (const Option& option : kOptions) {
-    const std::string name(option.name);
-    const std::string name_and_letter = name == "help" ? "help,h" : name;
+  for (const Option& option : all_options()) {
+    const std::string name_and_letter = option.name == "help" ? "help,h" : option.name;
     if (option.example.empty()) {
       description.add_options()(name_and_letter.c_str(), "");
     } else {
-      description.add_options()(name.c_str(), options::value<Values>(), "");
+      description.add_options()(option.name.c_str(), options::value<Values>(), "");
     }
   }
   description.add_options()("argument", options::value<Values>(), "");
@@ -156,26 +176,42 @@ class CommandLineReader {
   void read() {
     check_repetitions();
     read_action();
-    if (has("help") || has("version")) return;
-    read_overrides();
-    read_sources();
+    if (!has("help") && !has("version")) {
+      read_overrides();
+      read_sources();
+    }
+    hand_over();
   }
 
  private:
   bool has(std::string_view name) const { return given_.contains(name); }
 
-  std::string value(std::string_view name) const {
+  const Values& values(std::string_view name) const {
+    static const Values kNone;
     const auto found = given_.find(name);
-    return found == given_.end() || found->second.empty() ? std::string() : found->second.front();
+    return found == given_.end() ? kNone : found->second;
   }
 
-  void refuse_line(std::string message) { result_.errors.push_back(std::move(message)); }
+  std::string value(std::string_view name) const {
+    const Values& all = values(name);
+    return all.empty() ? std::string() : all.front();
+  }
 
-  bool take(std::string_view name, Reading reading) {
-    const std::string subject = "--" + std::string(name) + ": ";
-    if (!reading.warning.empty()) result_.warnings.push_back(subject + reading.warning);
-    if (!reading.ok()) refuse_line(subject + reading.error);
-    return reading.ok();
+  void refuse_line(std::string message) { findings_.add_error({}, std::move(message)); }
+
+  // What was found, without places.
+  void hand_over() {
+    ConfigResult found;
+    findings_.hand_over(found);
+    for (ConfigError& error : found.errors) result_.errors.push_back(std::move(error.message));
+    for (ConfigWarning& warning : found.warnings) result_.warnings.push_back(std::move(warning.message));
+  }
+
+  template <typename Key, typename Draft>
+  void read_key(const Key& key, Draft& draft) {
+    if (!key.option) return;
+    const std::string name = option_name(key.name);
+    key.read(Said(name, values(name), findings_), draft);
   }
 
   void check_repetitions() {
@@ -205,13 +241,10 @@ class CommandLineReader {
 
   void read_overrides() {
     CommandLine& line = result_.command_line;
-    if (has("control")) {
-      const std::string path = value("control");
-      if (take("control", check_control_path(path))) line.control = path;
-    }
-    if (has("divert")) {
-      DivertMethod method{};
-      if (take("divert", read_divert(value("divert"), method))) line.divert = method;
+    for (const DaemonKey& key : daemon_keys()) {
+      if (!has(option_name(key.name))) continue;
+      read_key(key, line.said);
+      line.said_keys.push_back(&key);
     }
   }
 
@@ -221,10 +254,9 @@ class CommandLineReader {
       refuse_line("--interface and --config exclude each other: the file names its own interfaces");
       return;
     }
-    for (const Option& option : kOptions) {
+    for (const Option& option : all_options()) {
       if (!option.describes_shape || !has(option.name) || has("interface")) continue;
-      refuse_line("--" + std::string(option.name) +
-                  " describes a shape without a file and needs --interface" +
+      refuse_line("--" + option.name + " describes a shape without a file and needs --interface" +
                   (has("config") ? "; with --config, write it into the file" : ", such as --interface eth0"));
     }
     if (has("interface")) read_shape();
@@ -239,123 +271,89 @@ class CommandLineReader {
   }
 
   void read_shape() {
-    ShapeConfig shape;
-    shape.interface = value("interface");
-    take("interface", check_interface_name(shape.interface));
-    read_traffic(shape);
-    const std::size_t errors_before = result_.errors.size();
+    ShapeDraft shape;
+    for (const ShapeKey& key : shape_keys()) read_key(key, shape);
+    const std::size_t errors_in_keys = findings_.errors();
+    add_all(settle_shape(shape));
+    if (has("forward-to") && findings_.errors() == errors_in_keys) warn_of_half_wire(shape);
+    const std::size_t errors_before = findings_.errors();
     shape.classes.push_back(read_class());
-    if (result_.errors.size() == errors_before) take_all(check_accounting(shape));
+    add_all(check_kernel_selectors(shape, shape.classes.front()));
+    if (findings_.errors() == errors_before) add_all(check_accounting(shape));
     Config config;
     config.shapes.push_back(std::move(shape));
     result_.command_line.config = std::move(config);
     result_.command_line.apply_to(*result_.command_line.config);
   }
 
-  void read_traffic(ShapeConfig& shape) {
-    std::optional<Direction> direction;
-    if (has("direction") && take("direction", read_direction(value("direction"), shape.direction)))
-      direction = shape.direction;
-    if (has("forward-to")) {
-      shape.forward_to = value("forward-to");
-      take("forward-to", check_interface_name(shape.forward_to));
-    }
-    if (has("segmentation"))
-      take("segmentation", read_segmentation(value("segmentation"), shape.segmentation));
-    if (has("capture")) take("capture", read_capture(value("capture"), shape.capture));
-    if (has("precision")) take("precision", read_precision(value("precision"), shape.precision));
-    if (has("workers")) take("workers", read_workers(value("workers"), shape.workers));
-    if (has("overhead")) take("overhead", read_overhead(value("overhead"), shape));
-    if (has("mpu")) take("mpu", read_mpu(value("mpu"), shape));
-    if (has("control-limit")) {
-      ControlLimitReader limit;
-      for_each("control-limit", [&limit](const std::string& text) { return limit.add(text); });
-      shape.control_limit = limit.limit();
-    }
-    const std::size_t errors_before = result_.errors.size();
-    take_all(settle_shape(shape, direction));
-    if (has("forward-to") && result_.errors.size() == errors_before) warn_of_half_wire(shape);
-  }
-
-  // Options are named as the keys of the file, but for the hyphens.
-  void take_all(const std::vector<ShapeFinding>& findings) {
-    for (const ShapeFinding& finding : findings) {
-      std::string name(finding.key);
-      std::replace(name.begin(), name.end(), '_', '-');
-      take(name, finding.reading);
-    }
+  void add_all(const std::vector<ShapeFinding>& findings) {
+    for (const ShapeFinding& finding : findings)
+      findings_.add({}, "--" + option_name(finding.key), finding.reading);
   }
 
   void warn_of_half_wire(const ShapeConfig& shape) {
-    result_.warnings.push_back("--forward-to: nothing forwards what arrives on " + quoted(shape.forward_to) +
-                               " back to " + quoted(shape.interface) +
-                               "; for both directions, write a file with two shapes");
+    findings_.add_warning({}, "--forward-to: nothing forwards what arrives on " + quoted(shape.forward_to) +
+                                  " back to " + quoted(shape.interface) +
+                                  "; for both directions, write a file with two shapes");
   }
 
   ClassConfig read_class() {
-    ClassConfig config;
-    config.name = "default";
-    if (has("match")) read_match(config);
-    read_selectors(config.selectors);
-    KeyReader key;
-    for_each("key", [&](const std::string& text) { return key.add(text); });
-    config.key = key.key();
+    NetworkLists lists;
+    ClassDraft draft(lists);
+    draft.name = "default";
+    compile_match();
+    for (const ClassKey& key : class_keys()) read_key(key, draft);
     if (!has("rate")) refuse_line("--interface needs a rate, such as --rate 1000pps or --rate 20mbit");
-    bool readable = has("rate");
-    readable &= for_each("rate", [&](const std::string& text) { return read_rate(text, config.rate); });
-    readable &= for_each("burst", [&](const std::string& text) { return read_burst(text, config.burst); });
-    if (readable) take("burst", settle_burst(config.burst, config.rate));
-    for_each("queue", [&](const std::string& text) { return read_queue(text, config.queue); });
-    if (!has("queue")) config.queue.packets = kDefaultQueuePackets;
-    return config;
+    return draft;
   }
 
-  void read_match(ClassConfig& config) {
-    config.match = value("match");
-    if (is_blank(config.match)) {
-      refuse_line("--match: the expression is empty; leave --match out to take every packet");
-      return;
-    }
-    const CompiledMatch match = matches_.get(config.match);
+  void compile_match() {
+    if (is_blank(value("match"))) return;
+    const CompiledMatch match = matches_.get(value("match"));
     if (!match.error.empty()) refuse_line("--match: " + match.error);
     for (const std::string& warning : match_warnings(match, false))
-      result_.warnings.push_back("--match: " + warning);
-  }
-
-  void read_selectors(Selectors& selectors) {
-    for_each("dscp", [&](const std::string& text) { return read_dscp(text, selectors.dscp); });
-    NetworkLists lists;
-    read_networks("src", lists, selectors.source);
-    read_networks("dst", lists, selectors.destination);
-  }
-
-  void read_networks(std::string_view name, NetworkLists& lists, NetworkSelector& selector) {
-    if (!has(name)) return;
-    NetworkListReader list(lists);
-    if (for_each(name, [&](const std::string& text) { return list.add(text); }))
-      take(name, list.settle(selector.networks));
-  }
-
-  // True when all values were read.
-  template <typename Read>
-  bool for_each(std::string_view name, Read read) {
-    bool all_read = true;
-    const auto found = given_.find(name);
-    if (found == given_.end()) return true;
-    for (const std::string& text : found->second) all_read &= take(name, read(text));
-    return all_read;
+      findings_.add_warning({}, "--match: " + warning);
   }
 
   const Given& given_;
   CompiledMatches& matches_;
   CommandLineResult& result_;
+  Findings findings_{""};
 };
+
+// The option and its help beside it, within the width of a terminal.
+void add_help(std::string_view name, const KeyOption& option, std::string& help) {
+  constexpr std::size_t kHelpColumn = 21;
+  constexpr std::size_t kWidth = 80;
+  std::string line = (name == "help" ? "  -h, --" : "  --") + std::string(name);
+  if (option) line += " " + std::string(option.value);
+  line.resize(std::max(line.size() + 1, kHelpColumn), ' ');
+  bool at_start = true;
+  std::string_view text = option.help;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (!at_start && line.size() + 1 + word.size() > kWidth) {
+      help += line + "\n";
+      line.assign(kHelpColumn, ' ');
+      at_start = true;
+    }
+    line += (at_start ? "" : " ") + std::string(word);
+    at_start = false;
+  }
+  help += line + "\n";
+}
+
+template <typename Key, typename Which>
+void add_help(std::span<const Key> keys, Which which, std::string& help) {
+  for (const Key& key : keys)
+    if (key.option && which(key)) add_help(option_name(key.name), key.option, help);
+}
 
 }  // namespace
 
 void CommandLine::apply_to(Config& from_file) const {
-  if (control) from_file.daemon.control = *control;
-  if (divert) from_file.daemon.divert = *divert;
+  for (const DaemonKey* key : said_keys) key->fixed.keep(said, from_file.daemon);
 }
 
 CommandLineResult parse_command_line(const std::vector<std::string>& arguments) {
@@ -375,7 +373,7 @@ CommandLineResult parse_command_line(const std::vector<std::string>& arguments, 
 }
 
 std::string command_line_help() {
-  return R"(Usage: headgated [--config FILE] [--control PATH] [--divert METHOD]
+  std::string help = R"(Usage: headgated [--config FILE] [--control PATH] [--divert METHOD]
        headgated --interface NAME --rate RATE [--key KEY] [--queue CAPACITY] ...
        headgated --check [--config FILE]
        headgated --cleanup
@@ -383,55 +381,32 @@ std::string command_line_help() {
 Holds what leaves a network interface, or arrives on it, to a rate, each flow
 by its own leaky bucket. Runs in the foreground and logs to standard error.
 
-  --config FILE      the configuration (/etc/headgate/headgate.toml)
-  --check            read the configuration, say what is wrong with it, and end;
-                     here FILE may be a pipe, and - is standard input
-  --cleanup          remove what a dead headgated left behind, and end
-  --control PATH     the control socket (/run/headgate/control.sock)
-  --divert METHOD    how packets are taken out of the kernel: auto, tcx, clsact
-  --version          print the version, and end
-  -h, --help         print this help, and end
-
-Without a file, one interface with one class:
-
-  --interface NAME   the interface, an Ethernet one such as eth0
-  --rate RATE        of each bucket: packets 1000pps, bits 20mbit; both: give
-                     --rate twice
-  --key KEY          one bucket per: class (the default), src, dst, src-dst,
-                     5-tuple, src-mac, dst-mac, vlan; prefixes as in dst/24,64;
-                     parts that go together: give --key several times
-  --burst BURST      what may leave at once after idle: 10p, 15kb (1p)
-  --queue CAPACITY   what a bucket holds: 100p, 64kb, 50ms; all that are given
-                     hold (100p)
-  --match EXPRESSION which packets, as in pcap-filter(7) (all)
-  --dscp DSCP        which packets: ef, af41, 46; several: give it several times
-  --src, --dst NET   which packets, by address: 10.0.0.0/8, or /PATH of a file
-                     of networks; several: give it several times
-  --direction WHICH  egress: what leaves the interface (the default); ingress:
-                     what arrives, before the host sees it
-  --forward-to NAME  inline: what arrives on the interface leaves by this one
-                     instead of going to the host, whatever its address
-  --segmentation HOW precise: super-packets are cut before they are queued (the
-                     default); auto: they are cut as far as the rate asks for;
-                     whole: they pass as they are
-  --capture METHOD   ring (the default), or pcap where that cannot serve
-  --precision HOW    normal (the default), or high: departures exact to some us,
-                     for up to most of a core while packets wait
-  --workers N        threads that share the flows, 1 to 64 (1)
-  --overhead BYTES   what each packet costs beyond its frame, -64 to 256 (0)
-  --mpu BYTES        what a packet costs at least, 0 to 256 (0)
-  --control-limit R  how much control traffic goes on unshaped, as for --rate:
-                     packets, bits, or both; none: all (1000pps and 1mbit)
-
+)";
+  for (const PlainOption& one : kSources) add_help(one.name, one.option, help);
+  add_help(
+      daemon_keys(), [](const DaemonKey&) { return true; }, help);
+  for (const PlainOption& one : kInformation) add_help(one.name, one.option, help);
+  help += "\nWithout a file, one interface with one class:\n\n";
+  add_help(
+      shape_keys(), [](const ShapeKey& key) { return key.required; }, help);
+  add_help(
+      class_keys(), [](const ClassKey& key) { return key.shaping; }, help);
+  add_help(
+      class_keys(), [](const ClassKey& key) { return !key.shaping; }, help);
+  add_help(
+      shape_keys(), [](const ShapeKey& key) { return !key.required; }, help);
+  help += R"(
 Examples:
   headgated --check --config new.toml
   headgated --interface eth0 --rate 1000pps --key dst
   headgated --interface eth0 --rate 20mbit --queue 50ms --match "net 10.0.0.0/8"
   headgated --interface eth0 --direction ingress --rate 1000pps --key src
+  headgated --interface "veth*" --rate 20mbit
 
 Exit codes: 0 done, 1 command line or configuration, 2 refused by the kernel,
 4 not permitted. See headgated(8) and headgate.toml(5).
 )";
+  return help;
 }
 
 }  // namespace headgate

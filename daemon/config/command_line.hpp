@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "config/compiled_matches.hpp"
-#include "headgate/config.hpp"
+#include "config/keys.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 
@@ -19,8 +20,8 @@ struct CommandLine {
   std::optional<Config> config;                  // what --interface and its companions say: no file is read
 
   // What was said on the command line holds over what the file says, after each load: apply_to().
-  std::optional<std::string> control;
-  std::optional<DivertMethod> divert;
+  DaemonConfig said;
+  std::vector<const DaemonKey*> said_keys;
   void apply_to(Config& from_file) const;
 };
 

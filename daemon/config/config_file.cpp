@@ -4,9 +4,10 @@
 
 #include <utility>
 
-#include "config/daemon_reader.hpp"
 #include "config/file_text.hpp"
 #include "config/findings.hpp"
+#include "config/kernel_selectors.hpp"
+#include "config/key_reader.hpp"
 #include "config/known_keys.hpp"
 #include "config/match_check.hpp"
 #include "config/memory_bounds.hpp"
@@ -18,6 +19,14 @@
 
 namespace headgate {
 namespace {
+
+DaemonConfig read_daemon(const toml::table& table, Findings& findings) {
+  report_unknown_keys(table, TableKind::daemon, findings);
+  const TableReader reader(table, findings);
+  DaemonConfig daemon;
+  for (const DaemonKey& key : daemon_keys()) read_key(key, "daemon", reader, daemon);
+  return daemon;
+}
 
 std::vector<ShapeConfig> read_shapes(const toml::array& tables, NetworkLists& lists, Findings& findings) {
   std::vector<PlacedShape> shapes;
@@ -44,6 +53,7 @@ Config read_config(const toml::table& root, const Surroundings& surroundings, Fi
   if (const toml::array* shapes = reader.tables("shape", "shape")) {
     NetworkLists lists(surroundings.meanwhile);
     config.shapes = read_shapes(*shapes, lists, findings);
+    check_kernel_selectors(*shapes, config.shapes, findings);
     CompiledMatches own;
     check_matches(*shapes, surroundings.matches != nullptr ? *surroundings.matches : own,
                   surroundings.meanwhile, findings);

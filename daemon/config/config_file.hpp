@@ -10,8 +10,8 @@
 
 #include "config/compiled_matches.hpp"
 #include "config/file_text.hpp"
-#include "headgate/available_memory.hpp"
-#include "headgate/config.hpp"
+#include "vocabulary/available_memory.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 

@@ -20,7 +20,12 @@ Reading ControlLimitReader::add(std::string_view text) {
     return refuse("\"none\" stands alone, expected it or rates such as [\"1000pps\", \"1mbit\"]");
   none_ = is_none;
   if (is_none) return {};
-  Reading reading = read_rate(text, limit_);
+  Rate next = limit_;
+  Reading reading = read_rate(text, next);
+  if (reading.ok() && next.packets && next.packets->seconds != 1)
+    return refuse(quoted(text) +
+                  " counts in longer periods, expected packets per second such as \"1000pps\"");
+  if (reading.ok()) limit_ = next;
   if (!reading.ok() && !starts_like_a_quantity(text)) reading.error += ", or \"none\"";
   return reading;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "config/characters.hpp"
 #include "config/decimal.hpp"
@@ -11,6 +12,7 @@ namespace headgate {
 namespace {
 
 constexpr unsigned kLargest = 63;
+constexpr std::string_view kRemark = "dscp:";
 
 struct CodePoint {
   std::string_view name;
@@ -63,6 +65,29 @@ std::vector<std::string> dscp_texts(std::uint64_t code_points) {
     texts.push_back(named != kCodePoints.end() ? std::string(named->name) : std::to_string(number));
   }
   return texts;
+}
+
+Reading read_exceed(std::string_view text, std::optional<std::uint8_t>& dscp) {
+  if (text == "drop") {
+    dscp.reset();
+    return {};
+  }
+  if (!text.starts_with(kRemark)) {
+    std::uint64_t bare = 0;
+    const bool is_bare = read_dscp(text, bare).ok();
+    return refuse(quoted(text) + " is nothing that can be done with what exceeds" +
+                  (is_bare ? ": did you mean " + quoted(std::string(kRemark).append(text)) + "?"
+                           : ", expected \"drop\", or \"dscp:cs1\" or the like"));
+  }
+  std::uint64_t code_points = 0;
+  Reading reading = read_dscp(text.substr(kRemark.size()), code_points);
+  if (reading.ok()) dscp = static_cast<std::uint8_t>(std::countr_zero(code_points));
+  return reading;
+}
+
+std::string exceed_text(std::optional<std::uint8_t> dscp) {
+  if (!dscp) return "drop";
+  return std::string(kRemark) + dscp_texts(std::uint64_t{1} << *dscp).front();
 }
 
 }  // namespace headgate

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "config/reading.hpp"
-#include "headgate/flow_key.hpp"
+#include "vocabulary/flow_key.hpp"
 
 namespace headgate {
 

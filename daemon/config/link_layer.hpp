@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "config/reading.hpp"
-#include "headgate/config.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 

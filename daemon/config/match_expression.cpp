@@ -28,6 +28,20 @@ constexpr unsigned kMaxOptimised = 3'000;
 constexpr std::uint16_t kIpv4 = 0x0800;
 constexpr std::uint16_t kIpv6 = 0x86dd;
 
+ClassicMatch::Kind code_kind(MatchNode::Kind kind) {
+  switch (kind) {
+    case MatchNode::Kind::any:
+      return ClassicMatch::Kind::any;
+    case MatchNode::Kind::all:
+      return ClassicMatch::Kind::all;
+    case MatchNode::Kind::negation:
+      return ClassicMatch::Kind::negation;
+    case MatchNode::Kind::primitive:
+      break;
+  }
+  return ClassicMatch::Kind::program;
+}
+
 // One program, or several that `and`, `or` and `not` connect.
 struct MatchTree {
   MatchNode::Kind kind = MatchNode::Kind::primitive;
@@ -75,6 +89,12 @@ struct MatchTree {
     std::size_t sum = 0;
     for (const MatchTree& child : children) sum += child.programs();
     return sum;
+  }
+
+  ClassicMatch code() const {
+    ClassicMatch match{.kind = code_kind(kind), .program = program.instructions(), .children = {}};
+    for (const MatchTree& child : children) match.children.push_back(child.code());
+    return match;
   }
 
   bool rejects_all() const {
@@ -194,6 +214,7 @@ CompiledMatch compile_match(const std::string& expression) {
     }
   }
   result.programs = tree->programs();
+  result.code = std::make_shared<const ClassicMatch>(tree->code());
   const auto matcher = std::make_shared<const CompiledExpression>(std::move(*tree));
   if (matcher->rejects_all()) {
     result.error = quoted(expression) + " can match no packet";

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/classic_match.hpp"
 #include "core/classifier.hpp"
 
 namespace headgate {
@@ -14,6 +15,7 @@ struct CompiledMatch {
   std::shared_ptr<const PacketMatcher> matcher;  // null: `error` says why
   std::string error;                             // libpcap's words, made plain
   std::size_t programs = 0;                      // the parts in which it was compiled
+  std::shared_ptr<const ClassicMatch> code;      // what `matcher` runs
 
   // Worth a warning:
   bool never = false;                // certainly matches neither IPv4 nor IPv6

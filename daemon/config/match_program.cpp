@@ -104,6 +104,13 @@ MatchVerdict MatchProgram::run(std::span<const std::byte> frame) const {
   return result == kNo ? MatchVerdict::no : MatchVerdict::yes;
 }
 
+std::vector<ClassicInstruction> MatchProgram::instructions() const {
+  std::vector<ClassicInstruction> copies;
+  for (const bpf_insn& each : std::span(code_.bf_insns, code_.bf_len))
+    copies.push_back({.code = each.code, .jump_if_true = each.jt, .jump_if_false = each.jf, .k = each.k});
+  return copies;
+}
+
 bool MatchProgram::may_match(std::uint16_t ether_type) const {
   const std::span code(code_.bf_insns, code_.bf_len);
   std::vector<Reached> reached(code.size());

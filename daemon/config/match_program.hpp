@@ -8,6 +8,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
+
+#include "core/classic_match.hpp"
 
 namespace headgate {
 
@@ -28,6 +31,7 @@ class MatchProgram {
 
   unsigned size() const { return code_.bf_len; }  // instructions
   bool rejects_all() const { return code_.bf_len == 0; }
+  std::vector<ClassicInstruction> instructions() const;
 
   MatchVerdict run(std::span<const std::byte> frame) const;
 

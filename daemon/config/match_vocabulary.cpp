@@ -106,32 +106,57 @@ class WordChecker {
   bool local_names_ = false;
 };
 
-}  // namespace
-
-Reading check_match_words(std::string_view expression) {
-  WordChecker checker;
-  int brackets = 0;  // within them stand protocol fields, such as tcpflags
+// Calls `look` for each word outside of brackets, in which stand protocol fields such as tcpflags, and `connect` for each
+// sign in between. A name although a keyword, as in "ether proto \ip", is left out. Until `look` returns false.
+template <typename Look, typename Connect>
+void for_each_word(std::string_view expression, Look look, Connect connect) {
+  int brackets = 0;
   for (std::size_t at = 0; at < expression.size();) {
     const char letter = expression[at];
     if (!is_word_letter(letter)) {
       if (letter == '[') ++brackets;
       if (letter == ']') --brackets;
-      if (letter == '&' || letter == '|' || letter == '!' || letter == '(' || letter == ')')
-        checker.connect();
+      if (letter == '&' || letter == '|' || letter == '!' || letter == '(' || letter == ')') connect();
       ++at;
       continue;
     }
     const auto* end = std::find_if_not(expression.begin() + at, expression.end(), is_word_letter);
     const std::string_view word =
         expression.substr(at, static_cast<std::size_t>(end - (expression.begin() + at)));
-    const bool escaped =
-        at > 0 && expression[at - 1] == '\\';  // "ether proto \ip": a name although a keyword
+    const bool escaped = at > 0 && expression[at - 1] == '\\';
     at += word.size();
     if (brackets > 0 || escaped) continue;
-    Reading reading = checker.check(word);
-    if (!reading.ok()) return reading;
+    if (!look(word)) return;
   }
-  return {};
+}
+
+}  // namespace
+
+Reading check_match_words(std::string_view expression) {
+  WordChecker checker;
+  Reading reading;
+  for_each_word(
+      expression,
+      [&](std::string_view word) {
+        reading = checker.check(word);
+        return reading.ok();
+      },
+      [&] { checker.connect(); });
+  return reading;
+}
+
+// `link` is another word for `ether`, and alone `broadcast` and `multicast` mean those of Ethernet.
+std::string_view ethernet_word(std::string_view expression) {
+  std::string_view found, before;
+  const auto look = [&](std::string_view word) {
+    const bool of_ip = before == "ip" || before == "ip6";
+    const bool cast = word == "broadcast" || word == "multicast";
+    if (word == "ether" || word == "link" || (cast && !of_ip)) found = word;
+    before = word;
+    return found.empty();
+  };
+  for_each_word(expression, look, [&] { before = {}; });
+  return found;
 }
 
 }  // namespace headgate

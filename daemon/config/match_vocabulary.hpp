@@ -16,4 +16,7 @@ namespace headgate {
 //                     and stay.
 Reading check_match_words(std::string_view expression);
 
+// The first word that asks for something of the Ethernet header: "ether", "broadcast"; empty: there is none.
+std::string_view ethernet_word(std::string_view expression);
+
 }  // namespace headgate

@@ -4,8 +4,8 @@
 #include <toml++/toml.h>
 
 #include "config/findings.hpp"
-#include "headgate/available_memory.hpp"
-#include "headgate/config.hpp"
+#include "vocabulary/available_memory.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 

@@ -9,7 +9,7 @@ namespace headgate {
 namespace {
 
 constexpr std::size_t kMaxInterfaceName = 127;  // ALTIFNAMSIZ - 1, of an alternative name
-constexpr std::size_t kMaxClassName = 64;
+constexpr std::size_t kMaxName = 64;
 constexpr std::size_t kMaxSocketAddress = 107;  // sockaddr_un::sun_path without its NUL
 constexpr std::size_t kProcessSuffix = 8;       // ".4194304": the socket is made under a name that ends so
 constexpr std::size_t kMaxControlPath = kMaxSocketAddress - kProcessSuffix;
@@ -27,8 +27,22 @@ bool no_part_of_interface(char letter) {
   return letter == '/' || letter == ':' || code <= 0x20 || code == 0x7f;
 }
 
-bool no_part_of_class(char letter) {
+bool no_part_of_name(char letter) {
   return !is_letter(letter) && !is_digit(letter) && letter != '-' && letter != '_' && letter != '.';
+}
+
+// Of a class or a group.
+Reading check_name(std::string_view name, const std::string& noun, std::string_view example) {
+  if (name.empty()) return refuse("an empty text is no name, expected one such as " + quoted(example));
+  if (name.size() > kMaxName) {
+    return refuse(quoted(name) + " has " + std::to_string(name.size()) + " characters, expected at most " +
+                  std::to_string(kMaxName));
+  }
+  if (std::any_of(name.begin(), name.end(), no_part_of_name)) {
+    return refuse(quoted(name) + " is no name of a " + noun +
+                  ", expected letters, digits, \"-\", \"_\" and \".\"");
+  }
+  return {};
 }
 
 }  // namespace
@@ -44,7 +58,7 @@ Reading check_interface_name(std::string_view name) {
   }
   if (name == "lo") {
     return refuse(
-        "\"lo\" is the loopback interface, which headgate leaves alone, expected an Ethernet interface such "
+        "\"lo\" is the loopback interface, which headgate leaves alone, expected an interface such "
         "as "
         "\"eth0\"");
   }
@@ -57,15 +71,13 @@ Reading check_interface_name(std::string_view name) {
 }
 
 Reading check_class_name(std::string_view name) {
-  if (name.empty()) return refuse("an empty text is no name, expected one such as \"clients\"");
-  if (name.size() > kMaxClassName) {
-    return refuse(quoted(name) + " has " + std::to_string(name.size()) + " characters, expected at most " +
-                  std::to_string(kMaxClassName));
-  }
-  if (std::any_of(name.begin(), name.end(), no_part_of_class)) {
-    return refuse(quoted(name) + " is no name of a class, expected letters, digits, \"-\", \"_\" and \".\"");
-  }
-  return {};
+  return check_name(name, "class", "clients");
+}
+
+// `held_by` says "link" of the link.
+Reading check_group_name(std::string_view name) {
+  if (name == "link") return refuse("\"link\" means the link itself, expected another name");
+  return check_name(name, "group", "office");
 }
 
 Reading check_control_path(std::string_view path) {

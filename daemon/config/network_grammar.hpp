@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "config/reading.hpp"
-#include "headgate/network_set.hpp"
+#include "vocabulary/network_set.hpp"
 
 namespace headgate {
 

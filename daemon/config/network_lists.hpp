@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "config/reading.hpp"
-#include "headgate/network_set.hpp"
+#include "vocabulary/network_set.hpp"
 
 namespace headgate {
 

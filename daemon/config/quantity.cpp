@@ -32,7 +32,7 @@ Reading read_rate(std::string_view text, Rate& rate) {
   if (!reading.ok()) return reading;
   if (measure.dimension == Dimension::packet_rate) {
     if (rate.packets) return refuse_second(text, "packet rate");
-    rate.packets = PacketRate{measure.value};
+    rate.packets = PacketRate{measure.value, measure.seconds};
     return reading;
   }
   if (rate.bits) return refuse_second(text, "bit rate");
@@ -72,6 +72,15 @@ Reading read_queue(std::string_view text, QueueCapacity& queue) {
   return reading;
 }
 
+Reading read_bit_rate(std::string_view text, std::optional<BitRate>& rate) {
+  Measure measure;
+  Reading reading = measure_quantity(text, QuantityKind::bit_rate, measure);
+  if (!reading.ok()) return reading;
+  rate = BitRate{measure.value};
+  if (measure.dimension == Dimension::byte_rate) reading.warning = warn_of_bytes(text, *rate);
+  return reading;
+}
+
 Reading read_size(std::string_view text, DataSize& size) {
   Measure measure;
   Reading reading = measure_quantity(text, QuantityKind::size, measure);
@@ -86,6 +95,26 @@ Reading read_time(std::string_view text, Duration& time) {
   return reading;
 }
 
+Reading read_limit(std::string_view text, WindowConfig& window) {
+  Measure measure;
+  Reading reading = measure_quantity(text, QuantityKind::limit, measure);
+  if (!reading.ok()) return reading;
+  window.packets.reset();
+  window.bytes.reset();
+  if (measure.dimension == Dimension::packets)
+    window.packets = measure.value;
+  else
+    window.bytes = DataSize{measure.value};
+  return reading;
+}
+
+Reading read_window(std::string_view text, Duration& length) {
+  Measure measure;
+  Reading reading = measure_quantity(text, QuantityKind::window, measure);
+  if (reading.ok()) length = nanoseconds(measure.value);
+  return reading;
+}
+
 Reading settle_burst(Burst& burst, const Rate& rate) {
   if (burst.packets == 1U && (!burst.bytes || rate.packets)) burst.packets.reset();
   if (burst.packets && !rate.packets) {
@@ -97,8 +126,9 @@ Reading settle_burst(Burst& burst, const Rate& rate) {
                   ": give packets such as \"10p\", or leave burst out");
   }
   constexpr auto kSeconds = static_cast<std::uint64_t>(kMaxTime / std::chrono::seconds(1));
-  const bool too_long = (burst.packets && *burst.packets / kSeconds >= rate.packets->packets_per_second) ||
-                        (burst.bytes && burst.bytes->bytes * 8 / kSeconds >= rate.bits->bits_per_second);
+  const bool too_long =
+      (burst.packets && *burst.packets * rate.packets->seconds / kSeconds >= rate.packets->packets) ||
+      (burst.bytes && burst.bytes->bytes * 8 / kSeconds >= rate.bits->bits_per_second);
   if (too_long) {
     return refuse("a burst of " + to_text(burst) + " takes more than a day to build up at " + to_text(rate) +
                   ", expected a smaller one");

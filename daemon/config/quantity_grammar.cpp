@@ -26,13 +26,14 @@ struct Grammar {
 };
 
 constexpr auto kMaxNanoseconds = static_cast<std::uint64_t>(kMaxTime.count());
+constexpr auto kMaxWindowNanoseconds = static_cast<std::uint64_t>(kMaxWindow.count());
 
 // By QuantityKind.
-const std::array<Grammar, 5> kGrammars = {{
+const std::array<Grammar, 8> kGrammars = {{
     {"a rate",
      R"("1000pps" or "20mbit")",
      {"pps", "bit"},
-     {{Dimension::packet_rate, kMaxPacketRate.packets_per_second},
+     {{Dimension::packet_rate, kMaxPacketRate.packets},
       {Dimension::bit_rate, kMaxBitRate.bits_per_second},
       {Dimension::byte_rate, kMaxBitRate.bits_per_second}}},
     {"a burst",
@@ -47,6 +48,19 @@ const std::array<Grammar, 5> kGrammars = {{
       {Dimension::time, kMaxNanoseconds}}},
     {"a size", R"("64kb" or "64mb")", {"kb", "mb"}, {{Dimension::size, kMaxSize.bytes}}},
     {"a time", R"("60s" or "50ms")", {"s", "ms"}, {{Dimension::time, kMaxNanoseconds}}},
+    {"a bit rate",
+     R"("20mbit" or "1.5gbit")",
+     {"kbit", "mbit"},
+     {{Dimension::bit_rate, kMaxBitRate.bits_per_second},
+      {Dimension::byte_rate, kMaxBitRate.bits_per_second}}},
+    {"a limit",
+     R"("5000p" or "10mb")",
+     {"p", "mb"},
+     {{Dimension::packets, kMaxQueuePackets}, {Dimension::size, kMaxSize.bytes}}},
+    {"a window",
+     R"("1h" or "10s")",
+     {"s", "h"},
+     {{Dimension::time, kMaxWindowNanoseconds}, {Dimension::period, kMaxWindowNanoseconds}}},
 }};
 
 const Grammar& grammar_of(QuantityKind kind) {
@@ -61,6 +75,12 @@ const Limit* find_limit(const Grammar& grammar, const Unit* unit) {
   return nullptr;
 }
 
+// Where a period is not taken, its units are not known.
+const Unit* find_known_unit(std::string_view name) {
+  const Unit* unit = find_unit(name);
+  return unit != nullptr && unit->dimension == Dimension::period ? nullptr : unit;
+}
+
 bool takes(const Grammar& grammar, std::string_view unit_name) {
   return find_limit(grammar, find_unit(unit_name)) != nullptr;
 }
@@ -73,27 +93,24 @@ struct Alias {
 };
 
 constexpr std::array kAliases = {
-    Alias{"k", "kbit"},          Alias{"kb", "kbit"},
-    Alias{"m", "mbit"},          Alias{"mb", "mbit"},
-    Alias{"g", "gbit"},          Alias{"gb", "gbit"},
-    Alias{"b", "bit"},           Alias{"bit/s", "bit"},
-    Alias{"kbit/s", "kbit"},     Alias{"mbit/s", "mbit"},
-    Alias{"gbit/s", "gbit"},     Alias{"kb/s", "kbit"},
-    Alias{"mb/s", "mbit"},       Alias{"gb/s", "gbit"},
-    Alias{"p", "pps"},           Alias{"p/s", "pps"},
-    Alias{"packets/s", "pps"},   Alias{"packets", "pps"},
-    Alias{"kpps", "pps", 1'000}, Alias{"mpps", "pps", 1'000'000},
-    Alias{"packets", "p"},       Alias{"packet", "p"},
-    Alias{"pkts", "p"},          Alias{"pkt", "p"},
-    Alias{"pps", "p"},           Alias{"byte", "b"},
-    Alias{"bytes", "b"},         Alias{"kib", "kb"},
-    Alias{"mib", "mb"},          Alias{"gib", "gb"},
-    Alias{"sec", "s"},           Alias{"secs", "s"},
-    Alias{"seconds", "s"},       Alias{"msec", "ms"},
-    Alias{"msecs", "ms"},        Alias{"usec", "us"},
-    Alias{"usecs", "us"},        Alias{"µs", "us"},
-    Alias{"m", "s", 60},         Alias{"min", "s", 60},
-    Alias{"h", "s", 3'600},      Alias{"d", "s", 86'400},
+    Alias{"k", "kbit"},      Alias{"kb", "kbit"},         Alias{"m", "mbit"},
+    Alias{"mb", "mbit"},     Alias{"g", "gbit"},          Alias{"gb", "gbit"},
+    Alias{"b", "bit"},       Alias{"bit/s", "bit"},       Alias{"kbit/s", "kbit"},
+    Alias{"mbit/s", "mbit"}, Alias{"gbit/s", "gbit"},     Alias{"kb/s", "kbit"},
+    Alias{"mb/s", "mbit"},   Alias{"gb/s", "gbit"},       Alias{"p", "pps"},
+    Alias{"p/s", "pps"},     Alias{"packets/s", "pps"},   Alias{"ppm", "p/min"},
+    Alias{"p/m", "p/min"},   Alias{"p/minute", "p/min"},  Alias{"packets/min", "p/min"},
+    Alias{"pph", "p/h"},     Alias{"p/hour", "p/h"},      Alias{"packets/h", "p/h"},
+    Alias{"ppd", "p/d"},     Alias{"p/day", "p/d"},       Alias{"packets/d", "p/d"},
+    Alias{"packets", "pps"}, Alias{"kpps", "pps", 1'000}, Alias{"mpps", "pps", 1'000'000},
+    Alias{"packets", "p"},   Alias{"packet", "p"},        Alias{"pkts", "p"},
+    Alias{"pkt", "p"},       Alias{"pps", "p"},           Alias{"byte", "b"},
+    Alias{"bytes", "b"},     Alias{"kib", "kb"},          Alias{"mib", "mb"},
+    Alias{"gib", "gb"},      Alias{"sec", "s"},           Alias{"secs", "s"},
+    Alias{"seconds", "s"},   Alias{"msec", "ms"},         Alias{"msecs", "ms"},
+    Alias{"usec", "us"},     Alias{"usecs", "us"},        Alias{"µs", "us"},
+    Alias{"m", "min"},       Alias{"m", "s", 60},         Alias{"min", "s", 60},
+    Alias{"h", "s", 3'600},  Alias{"d", "s", 86'400},
 };
 
 // None: what was probably meant would be refused too.
@@ -115,7 +132,7 @@ std::optional<std::string> probable_meaning(std::string_view number, std::string
   for (const Alias& alias : kAliases) {
     if (alias.name == name && takes(grammar, alias.unit)) return resolve(alias, number, grammar);
   }
-  if (find_unit(name) != nullptr) return std::nullopt;  // meant, but in another place
+  if (find_known_unit(name) != nullptr) return std::nullopt;  // meant, but in another place
   std::vector<std::string_view> names;
   for (const Unit& candidate : all_units()) {
     if (candidate.dimension != Dimension::byte_rate && takes(grammar, candidate.name))
@@ -134,12 +151,24 @@ Reading refuse_unit(std::string_view text, std::string_view number, std::string_
   const auto meaning = probable_meaning(number, unit, grammar);
   const std::string expected = meaning ? ": did you mean " + quoted(*meaning) + "?"
                                        : std::string(", expected ").append(grammar.examples);
-  if (const Unit* known = find_unit(unit)) {
+  if (const Unit* known = find_known_unit(unit)) {
     return refuse(
         quoted(text).append(" is ").append(noun_of(known->dimension)).append(", not ").append(grammar.noun) +
         expected);
   }
   return refuse(quoted(text) + " has the unknown unit " + quoted(trim(unit)) + expected);
+}
+
+// The same packet rate by the first longer period in which it is whole: ": did you mean "30p/min"?"
+std::string in_longer_period(const Decimal& number, const Unit& unit) {
+  if (unit.dimension != Dimension::packet_rate) return {};
+  for (const Unit& longer : all_units()) {
+    if (longer.dimension != unit.dimension || longer.seconds <= unit.seconds) continue;
+    const auto product = number.times(longer.seconds / unit.seconds, kMaxPacketRate.packets);
+    if (product.exactness == Decimal::Exactness::whole)
+      return ": did you mean " + quoted(text_of(product.value, longer)) + "?";
+  }
+  return {};
 }
 
 }  // namespace
@@ -166,14 +195,14 @@ Reading measure_quantity(std::string_view text, QuantityKind kind, Measure& meas
 
   const auto [exactness, value] = decimal->times(unit->multiplier, limit->maximum);
   if (exactness == Decimal::Exactness::too_large) {
-    return refuse(quoted(text) + " is too much, expected at most " +
-                  quoted(text_of(limit->maximum, limit->dimension)));
+    return refuse(quoted(text) + " is too much, expected at most " + quoted(text_of(limit->maximum, *unit)));
   }
   if (exactness == Decimal::Exactness::fractional) {
-    return refuse(quoted(text).append(" is not a whole number of ").append(base_unit_of(unit->dimension)));
+    return refuse(quoted(text).append(" is not a whole number of ").append(base_unit_of(*unit)) +
+                  in_longer_period(*decimal, *unit));
   }
   if (value == 0) return refuse(quoted(text) + " is zero" + above_zero);
-  measure = {unit->dimension, value};
+  measure = {unit->dimension, value, unit->seconds};
   return {};
 }
 

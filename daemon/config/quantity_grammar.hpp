@@ -10,11 +10,12 @@
 namespace headgate {
 
 // Each kind takes units of some dimensions, each dimension up to a largest value.
-enum class QuantityKind : std::uint8_t { rate, burst, queue, size, time };
+enum class QuantityKind : std::uint8_t { rate, burst, queue, size, time, bit_rate, limit, window };
 
 struct Measure {
   Dimension dimension = Dimension::packets;
-  std::uint64_t value = 0;  // in the base unit of the dimension; never zero
+  std::uint64_t value = 0;    // in the base unit of the dimension; never zero
+  std::uint32_t seconds = 1;  // of packet rates: so many packets in so many seconds
 };
 
 // Sets `measure` to what `text` says. Refuses numbers without a unit, units of other kinds, and zero,

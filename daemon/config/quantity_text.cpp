@@ -43,6 +43,19 @@ std::string with_prefix(std::string part, unsigned prefix_v4, unsigned prefix_v6
   return part;
 }
 
+std::string_view unit_of(PacketRate rate) {
+  switch (rate.seconds) {
+    case 60:
+      return "p/min";
+    case 3'600:
+      return "p/h";
+    case 86'400:
+      return "p/d";
+    default:
+      return "pps";
+  }
+}
+
 void append_addresses(const KeySpec& key, std::vector<std::string>& parts) {
   const bool same_prefixes =
       key.source_prefix_v4 == key.destination_prefix_v4 && key.source_prefix_v6 == key.destination_prefix_v6;
@@ -63,7 +76,7 @@ void append_addresses(const KeySpec& key, std::vector<std::string>& parts) {
 }  // namespace
 
 std::string to_text(PacketRate rate) {
-  return std::to_string(rate.packets_per_second) + "pps";
+  return std::to_string(rate.packets) + std::string(unit_of(rate));
 }
 
 std::string to_text(BitRate rate) {
@@ -151,8 +164,43 @@ std::string_view to_text(Precision precision) {
   return precision == Precision::normal ? "normal" : "high";
 }
 
+std::string_view to_text(QueueManagement management) {
+  return management == QueueManagement::none ? "none" : "codel";
+}
+
+std::string_view to_text(ClassAction action) {
+  return action == ClassAction::shape ? "shape" : "police";
+}
+
+std::string_view to_text(Limiter limiter) {
+  switch (limiter) {
+    case Limiter::token_bucket:
+      return "token-bucket";
+    case Limiter::fixed_window:
+      return "fixed-window";
+    case Limiter::sliding_window:
+      return "sliding-window";
+  }
+  return {};
+}
+
+std::string limit_text(const WindowConfig& window) {
+  if (window.packets) return std::to_string(*window.packets) + "p";
+  return window.bytes ? to_text(*window.bytes) : "";
+}
+
 std::string_view to_text(CaptureMethod capture) {
-  return capture == CaptureMethod::ring ? "ring" : "pcap";
+  switch (capture) {
+    case CaptureMethod::automatic:
+      return "auto";
+    case CaptureMethod::bpf:
+      return "bpf";
+    case CaptureMethod::ring:
+      return "ring";
+    case CaptureMethod::pcap:
+      return "pcap";
+  }
+  return {};
 }
 
 }  // namespace headgate

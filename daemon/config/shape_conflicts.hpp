@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "config/findings.hpp"
-#include "headgate/config.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 

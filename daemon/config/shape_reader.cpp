@@ -1,81 +1,23 @@
 #include "config/shape_reader.hpp"
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
-#include "config/choices.hpp"
 #include "config/class_reader.hpp"
-#include "config/control_limit_grammar.hpp"
+#include "config/key_reader.hpp"
 #include "config/known_keys.hpp"
-#include "config/link_layer.hpp"
-#include "config/names.hpp"
+#include "config/mark_grammar.hpp"
 #include "config/shape_rules.hpp"
 #include "config/table_reader.hpp"
-#include "config/worker_count.hpp"
+#include "config/tree_rules.hpp"
 
 namespace headgate {
 namespace {
 
-constexpr std::size_t kMaxClasses = 4096;  // a packet is tried against one after the other
-
-void read_interface(const TableReader& reader, ShapeConfig& config) {
-  if (!reader.has("interface")) {
-    reader.findings().add_error(reader.place(),
-                                "the shape has no interface, expected one such as interface = \"eth0\"");
-    return;
-  }
-  const auto name = reader.text("interface", "\"eth0\"");
-  if (name && reader.findings().add(reader.place("interface"), "interface", check_interface_name(*name))) {
-    config.interface = *name;
-  }
-}
-
-// What was said and could be read.
-std::optional<Direction> said_direction(const TableReader& reader, ShapeConfig& config) {
-  const auto text = reader.text("direction", "\"egress\"");
-  if (!text) return std::nullopt;
-  const Reading reading = read_direction(*text, config.direction);
-  return reader.findings().add(reader.place("direction"), "direction", reading)
-             ? std::optional(config.direction)
-             : std::nullopt;
-}
-
-// Kept also where it is refused, so that the shape still counts as inline.
-void read_forward_to(const TableReader& reader, ShapeConfig& config) {
-  const auto name = reader.text("forward_to", "\"eth1\"");
-  if (!name) return;
-  reader.findings().add(reader.place("forward_to"), "forward_to", check_interface_name(*name));
-  config.forward_to = *name;
-}
-
-void read_traffic_handling(const TableReader& reader, ShapeConfig& config) {
-  Findings& findings = reader.findings();
-  if (const auto text = reader.text("segmentation", "\"precise\""))
-    findings.add(reader.place("segmentation"), "segmentation", read_segmentation(*text, config.segmentation));
-  if (const auto text = reader.text("capture", "\"ring\""))
-    findings.add(reader.place("capture"), "capture", read_capture(*text, config.capture));
-  if (const auto text = reader.text("precision", "\"normal\""))
-    findings.add(reader.place("precision"), "precision", read_precision(*text, config.precision));
-  if (const auto workers = reader.whole_number("workers", "2"))
-    findings.add(reader.place("workers"), "workers", read_workers(*workers, config.workers));
-  if (const auto bytes = reader.whole_number("overhead", "24"))
-    findings.add(reader.place("overhead"), "overhead", read_overhead(*bytes, config));
-  if (const auto bytes = reader.whole_number("mpu", "84"))
-    findings.add(reader.place("mpu"), "mpu", read_mpu(*bytes, config));
-}
-
-void read_control_limit(const TableReader& reader, ShapeConfig& config) {
-  if (!reader.has("control_limit")) return;
-  ControlLimitReader limit;
-  for (const auto& [text, place] : reader.quantities("control_limit", QuantityKind::rate)) {
-    reader.findings().add(place, "control_limit", limit.add(text));
-  }
-  config.control_limit = limit.limit();
-}
+constexpr std::size_t kMaxClasses = 4096;  // a packet is tried against one after the other; groups: likewise
 
 void report(const std::vector<ShapeFinding>& shape_findings, const TableReader& reader) {
   for (const auto& [key, reading] : shape_findings) reader.findings().add(reader.place(key), key, reading);
@@ -95,17 +37,27 @@ void check_names_differ(const std::vector<ClassConfig>& classes, const std::vect
 }
 
 // What a class asks of a packet. Classes that name the same networks share one set of them.
-using Demands = std::tuple<std::string_view, std::uint64_t, const NetworkSet*, const NetworkSet*>;
-constexpr unsigned kAllDemands = 0b1111;
+using Demands =
+    std::tuple<std::string_view, std::uint64_t, const NetworkSet*, const NetworkSet*, std::string>;
+constexpr unsigned kAllDemands = 0b11111;
+
+// Equal for equal lists.
+std::string kernel_demands_of(const Selectors& selectors) {
+  std::string demands;
+  for (const std::string& mark : mark_texts(selectors.marks)) demands += mark + '\n';
+  for (const std::string& path : selectors.cgroups) demands += path + '\n';
+  return demands;
+}
 
 // Of a class those in `kept`, a bit for each; the others are left out.
 Demands demands_of(const ClassConfig& config, unsigned kept) {
   const Selectors& selectors = config.selectors;
   Demands demands;
-  if (kept & 0b0001) std::get<0>(demands) = config.match;
-  if (kept & 0b0010) std::get<1>(demands) = selectors.dscp;
-  if (kept & 0b0100) std::get<2>(demands) = selectors.source.networks.get();
-  if (kept & 0b1000) std::get<3>(demands) = selectors.destination.networks.get();
+  if (kept & 0b00001) std::get<0>(demands) = config.match;
+  if (kept & 0b00010) std::get<1>(demands) = selectors.dscp;
+  if (kept & 0b00100) std::get<2>(demands) = selectors.source.networks.get();
+  if (kept & 0b01000) std::get<3>(demands) = selectors.destination.networks.get();
+  if (kept & 0b10000) std::get<4>(demands) = kernel_demands_of(selectors);
   return demands;
 }
 
@@ -133,31 +85,52 @@ void warn_of_idle_classes(const std::vector<ClassConfig>& classes, const std::ve
   }
 }
 
-void read_classes(const TableReader& reader, NetworkLists& lists, ShapeConfig& config) {
+// The tables of a list, each headed [[title]].
+std::vector<TableReader> readers_of(const TableReader& reader, std::string_view key, std::string_view title) {
+  std::vector<TableReader> readers;
+  const toml::array* tables = reader.tables(key, title);
+  if (tables == nullptr) return readers;
+  for (const toml::node& node : *tables)
+    if (const toml::table* table = node.as_table()) readers.emplace_back(*table, reader.findings());
+  return readers;
+}
+
+bool are_too_many(std::size_t count, std::string_view key, const std::string& noun,
+                  const TableReader& reader) {
+  if (count <= kMaxClasses) return false;
+  reader.findings().add_error(reader.place(key), "the shape has " + std::to_string(count) + " " + noun +
+                                                     ", expected at most " + std::to_string(kMaxClasses));
+  return true;
+}
+
+std::vector<TableReader> read_groups(const TableReader& reader, ShapeConfig& config) {
+  std::vector<TableReader> readers = readers_of(reader, "group", "shape.group");
+  if (are_too_many(readers.size(), "group", "groups", reader)) return {};
+  for (const TableReader& table : readers) {
+    report_unknown_keys(table.table(), TableKind::shape_group, table.findings());
+    GroupConfig& group = config.groups.emplace_back();
+    for (const GroupKey& key : group_keys()) read_key(key, "group", table, group);
+  }
+  return readers;
+}
+
+std::vector<TableReader> read_classes(const TableReader& reader, NetworkLists& lists, ShapeConfig& config) {
   Findings& findings = reader.findings();
-  const toml::array* tables = reader.tables("class", "shape.class");
-  if (!reader.has("class") || (tables != nullptr && tables->empty())) {
+  const bool link = reader.has("rate");
+  std::vector<TableReader> readers = readers_of(reader, "class", "shape.class");
+  const toml::node* list = reader.table().get("class");
+  if (!link && (list == nullptr || (list->is_array() && list->as_array()->empty()))) {
     findings.add_error(
         reader.place(),
         "the shape has no class and would shape nothing, expected at least one [[shape.class]] below it");
   }
-  if (tables == nullptr) return;
-  if (tables->size() > kMaxClasses) {
-    findings.add_error(reader.place("class"), "the shape has " + std::to_string(tables->size()) +
-                                                  " classes, expected at most " +
-                                                  std::to_string(kMaxClasses));
-    return;
-  }
+  if (are_too_many(readers.size(), "class", "classes", reader)) return {};
   const std::size_t errors_before = findings.errors();
-  std::vector<TableReader> readers;
-  for (const toml::node& node : *tables) {
-    const toml::table* table = node.as_table();
-    if (table == nullptr) continue;
-    readers.emplace_back(*table, findings);
-    config.classes.push_back(read_class(*table, lists, findings));
-  }
+  for (const TableReader& table : readers)
+    config.classes.push_back(read_class(table.table(), link, lists, findings));
   check_names_differ(config.classes, readers, findings);
   if (findings.errors() == errors_before) warn_of_idle_classes(config.classes, readers, findings);
+  return readers;
 }
 
 }  // namespace
@@ -165,18 +138,16 @@ void read_classes(const TableReader& reader, NetworkLists& lists, ShapeConfig& c
 ShapeConfig read_shape(const toml::table& table, NetworkLists& lists, Findings& findings) {
   report_unknown_keys(table, TableKind::shape, findings);
   const TableReader reader(table, findings);
-  ShapeConfig config;
-  read_interface(reader, config);
-  const std::optional<Direction> direction = said_direction(reader, config);
-  read_forward_to(reader, config);
-  config.qdisc_bypass = reader.flag("qdisc_bypass").value_or(false);
-  read_traffic_handling(reader, config);
-  read_control_limit(reader, config);
-  report(settle_shape(config, direction), reader);
+  ShapeDraft shape;
+  for (const ShapeKey& key : shape_keys()) read_key(key, "shape", reader, shape);
+  report(settle_shape(shape), reader);
   const std::size_t errors_before = findings.errors();
-  read_classes(reader, lists, config);
-  if (findings.errors() == errors_before) report(check_accounting(config), reader);
-  return config;
+  const std::vector<TableReader> groups = read_groups(reader, shape);
+  const std::vector<TableReader> classes = read_classes(reader, lists, shape);
+  check_tree(shape, {.shape = reader, .groups = groups, .classes = classes});
+  if (findings.errors() == errors_before) report(check_accounting(shape), reader);
+  if (shape.rate) shape.classes.push_back(default_class());
+  return shape;
 }
 
 }  // namespace headgate

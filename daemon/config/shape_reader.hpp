@@ -5,7 +5,7 @@
 
 #include "config/findings.hpp"
 #include "config/network_lists.hpp"
-#include "headgate/config.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 

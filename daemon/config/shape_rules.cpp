@@ -3,23 +3,32 @@
 #include <algorithm>
 #include <string>
 
+#include "config/interface_pattern.hpp"
 #include "config/quantity_text.hpp"
 
 namespace headgate {
 namespace {
 
 bool counts_bytes(const ClassConfig& config) {
-  return config.rate.bits.has_value() || config.queue.bytes.has_value();
+  return config.rate.bits || config.queue.bytes || config.police.window.bytes || config.guarantee ||
+         config.place.ceiling;
+}
+
+// Where nothing is said: as it was before there was another, by the back ends that there were then.
+Segmentation default_segmentation(CaptureMethod capture) {
+  const bool cuts_before = capture == CaptureMethod::ring || capture == CaptureMethod::pcap;
+  return cuts_before ? Segmentation::precise : Segmentation::automatic;
 }
 
 }  // namespace
 
-std::vector<ShapeFinding> settle_shape(ShapeConfig& shape, std::optional<Direction> direction) {
+std::vector<ShapeFinding> settle_shape(ShapeDraft& shape) {
   std::vector<ShapeFinding> findings;
+  shape.segmentation = shape.said_segmentation.value_or(default_segmentation(shape.capture));
   const bool is_inline = !shape.forward_to.empty();
   if (is_inline) {
     shape.direction = Direction::ingress;
-    if (direction == Direction::egress) {
+    if (shape.said_direction == Direction::egress) {
       findings.push_back(
           {"direction", refuse("\"egress\" does not go with forward_to, which takes what arrives "
                                "on the interface: expected \"ingress\", or leave direction out")});
@@ -28,6 +37,11 @@ std::vector<ShapeFinding> settle_shape(ShapeConfig& shape, std::optional<Directi
       findings.push_back(
           {"forward_to", refuse(quoted(shape.forward_to) +
                                 " is the interface itself, expected the other end of the wire")});
+    } else if (is_interface_pattern(shape.interface) && !is_interface_pattern(shape.forward_to)) {
+      findings.push_back(
+          {"forward_to", refuse(quoted(shape.forward_to) + " does not go with " + quoted(shape.interface) +
+                                ", a pattern: a wire has two ends, expected the name of one "
+                                "interface in place of the pattern, or leave forward_to out")});
     }
   }
   if (shape.qdisc_bypass && shape.direction == Direction::ingress && !is_inline) {
@@ -39,19 +53,21 @@ std::vector<ShapeFinding> settle_shape(ShapeConfig& shape, std::optional<Directi
     findings.push_back(
         {"segmentation", refuse("\"" + std::string(to_text(shape.segmentation)) +
                                 "\" does not go with capture = \"pcap\", which carries no "
-                                "virtio header: expected \"precise\", or capture = \"ring\"")});
+                                "virtio header: expected \"precise\", or capture = \"auto\"")});
   }
   if (shape.workers > 1 && shape.capture == CaptureMethod::pcap) {
     findings.push_back({"workers", refuse(std::to_string(shape.workers) +
                                           " do not go with capture = \"pcap\", which has one reader: "
-                                          "expected 1, or capture = \"ring\"")});
+                                          "expected 1, or capture = \"auto\"")});
   }
   return findings;
 }
 
 std::vector<ShapeFinding> check_accounting(const ShapeConfig& shape) {
   std::vector<ShapeFinding> findings;
-  if (std::any_of(shape.classes.begin(), shape.classes.end(), counts_bytes)) return findings;
+  const bool link_counts_bytes = shape.rate || !shape.groups.empty();
+  if (link_counts_bytes || std::any_of(shape.classes.begin(), shape.classes.end(), counts_bytes))
+    return findings;
   const auto warn_of = [&findings](std::string_view key) {
     findings.push_back(
         {key, {{}, "no class of the shape has a bit rate or a queue in bytes, so it changes nothing"}});

@@ -47,11 +47,14 @@ std::optional<std::string_view> nearest_word(std::string_view word,
 }
 
 std::string list_of_words(std::span<const std::string_view> words) {
+  constexpr std::size_t kMost = 40;
+  const std::size_t shown = words.size() <= kMost ? words.size() : kMost - 1;
   std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) {
+  for (std::size_t i = 0; i < shown; ++i) {
     if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
     text += quoted(words[i]);
   }
+  if (shown < words.size()) text += " or one of " + std::to_string(words.size() - shown) + " others";
   return text;
 }
 

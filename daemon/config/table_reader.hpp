@@ -21,6 +21,7 @@ class TableReader {
  public:
   TableReader(const toml::table& table, Findings& findings) : table_(table), findings_(findings) {}
 
+  const toml::table& table() const { return table_; }
   Findings& findings() const { return findings_; }
   bool has(std::string_view key) const { return table_.contains(key); }
   Place place() const { return place_of(table_); }

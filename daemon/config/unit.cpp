@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::array kUnits = {
     Unit{"pps", Dimension::packet_rate, 1},
+    Unit{"p/min", Dimension::packet_rate, 1, 60},
+    Unit{"p/h", Dimension::packet_rate, 1, 3'600},
+    Unit{"p/d", Dimension::packet_rate, 1, 86'400},
     Unit{"bit", Dimension::bit_rate, 1},
     Unit{"kbit", Dimension::bit_rate, 1'000},
     Unit{"mbit", Dimension::bit_rate, 1'000'000},
@@ -39,6 +42,9 @@ constexpr std::array kUnits = {
     Unit{"us", Dimension::time, 1'000},
     Unit{"ms", Dimension::time, 1'000'000},
     Unit{"s", Dimension::time, 1'000'000'000},
+    Unit{"min", Dimension::period, 60'000'000'000},
+    Unit{"h", Dimension::period, 3'600'000'000'000},
+    Unit{"d", Dimension::period, 86'400'000'000'000},
     Unit{"p", Dimension::packets, 1},
 };
 
@@ -65,6 +71,7 @@ std::string_view noun_of(Dimension dimension) {
     case Dimension::size:
       return "a size";
     case Dimension::time:
+    case Dimension::period:
       return "a time";
     case Dimension::packets:
       break;
@@ -72,16 +79,20 @@ std::string_view noun_of(Dimension dimension) {
   return "a number of packets";
 }
 
-std::string_view base_unit_of(Dimension dimension) {
-  switch (dimension) {
+std::string_view base_unit_of(const Unit& unit) {
+  switch (unit.dimension) {
     case Dimension::packet_rate:
-      return "packets per second";
+      return unit.seconds == 1       ? "packets per second"
+             : unit.seconds == 60    ? "packets per minute"
+             : unit.seconds == 3'600 ? "packets per hour"
+                                     : "packets per day";
     case Dimension::bit_rate:
     case Dimension::byte_rate:
       return "bits per second";
     case Dimension::size:
       return "bytes";
     case Dimension::time:
+    case Dimension::period:
       return "nanoseconds";
     case Dimension::packets:
       break;
@@ -89,16 +100,17 @@ std::string_view base_unit_of(Dimension dimension) {
   return "packets";
 }
 
-std::string text_of(std::uint64_t value, Dimension dimension) {
-  switch (dimension) {
+std::string text_of(std::uint64_t value, const Unit& unit) {
+  switch (unit.dimension) {
     case Dimension::packet_rate:
-      return to_text(PacketRate{value});
+      return to_text(PacketRate{value, unit.seconds});
     case Dimension::bit_rate:
     case Dimension::byte_rate:
       return to_text(BitRate{value});
     case Dimension::size:
       return to_text(DataSize{value});
     case Dimension::time:
+    case Dimension::period:
       return to_text(Duration(static_cast<Duration::rep>(value)));
     case Dimension::packets:
       break;

@@ -107,6 +107,14 @@ TEST(CommandLine, DescribesAShapeInFull) {
   EXPECT_EQ(line.config->daemon.control, "/run/test.sock");
 }
 
+TEST(CommandLine, TakesWhatOnlyTheKernelKnows) {
+  const CommandLine line = accepted({"--interface", "eth0", "--rate", "1000pps", "--mark", "0x10/0xff",
+                                     "--mark", "7", "--cgroup", "/a/b", "--cgroup", "c"});
+  const Selectors& selectors = line.config.value().shapes.at(0).classes.at(0).selectors;
+  EXPECT_EQ(selectors.marks, (std::vector<MarkSelector>{{.value = 0x10, .mask = 0xff}, {.value = 7}}));
+  EXPECT_THAT(selectors.cgroups, testing::ElementsAre("a/b", "c"));
+}
+
 TEST(CommandLine, DescribesAnInlineShapeAndWarnsThatItIsHalfAWire) {
   const CommandLineResult result = parse_command_line(
       {"--interface", "eth0", "--forward-to", "eth1", "--rate", "1000pps", "--capture", "pcap"});
@@ -142,11 +150,11 @@ TEST(CommandLine, WarnsOfBytesPerSecond) {
 TEST(CommandLineHelp, NamesEveryOptionAndFitsATerminal) {
   const std::string help = command_line_help();
   for (const auto* option :
-       {"--config",       "--check",         "--cleanup",   "--control",   "--divert",
-        "--version",      "--help",          "--interface", "--direction", "--forward-to",
-        "--segmentation", "--capture",       "--precision", "--workers",   "--overhead",
-        "--mpu",          "--match",         "--key",       "--rate",      "--burst",
-        "--queue",        "--control-limit", "--dscp",      "--src",       "--dst"}) {
+       {"--config",    "--check",     "--cleanup",   "--control",       "--divert",       "--version",
+        "--help",      "--interface", "--direction", "--forward-to",    "--segmentation", "--capture",
+        "--precision", "--workers",   "--overhead",  "--mpu",           "--match",        "--key",
+        "--rate",      "--burst",     "--queue",     "--control-limit", "--dscp",         "--src",
+        "--dst",       "--mark",      "--cgroup"}) {
     EXPECT_THAT(help, testing::HasSubstr(option));
   }
   for (std::size_t begin = 0; begin < help.size();) {

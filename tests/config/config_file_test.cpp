@@ -168,6 +168,239 @@ class = [{ name = "all", rate = "1pps", bypass = false }]
   EXPECT_EQ(config.shapes[1].classes.at(0).name, "all");
 }
 
+constexpr KeySpec kConnection{.source_address = true, .destination_address = true, .ports = true};
+
+TEST(ConfigFile, ReadsATreeOfRates) {
+  const Config config = accepted(R"(
+[[shape]]
+interface = "eth0"
+rate = "100mbit"
+
+  [[shape.group]]
+  name = "office"
+  parent = "people"
+  ceiling = "60mbit"
+  priority = 7
+  weight = 10000
+
+  [[shape.group]]
+  name = "people"
+
+  [[shape.class]]
+  name = "voice"
+  match = "udp"
+  guarantee = "2mbit"
+  priority = 0
+
+  [[shape.class]]
+  name = "work"
+  group = "office"
+  match = "tcp"
+  ceiling = "20mbit"
+  weight = 2
+  fair = true
+  target = "2ms"
+  interval = "40ms"
+  ecn = false
+
+  [[shape.class]]
+  name = "guests"
+  group = "people"
+  key = "dst"
+  rate = ["500pps", "5mbit"]
+  queue = "100ms"
+  aqm = "codel"
+)");
+  const ShapeConfig& shape = config.shapes.at(0);
+  EXPECT_EQ(shape.rate, BitRate{100'000'000});
+  EXPECT_EQ(
+      shape.groups,
+      (std::vector<GroupConfig>{
+          {.name = "office",
+           .place = {.parent = "people", .ceiling = BitRate{60'000'000}, .priority = 7, .weight = 10'000}},
+          {.name = "people", .place = {}}}));
+  ClassConfig voice;
+  voice.name = "voice";
+  voice.match = "udp";
+  voice.guarantee = BitRate{2'000'000};
+  voice.place.priority = 0;
+  voice.queue.packets = 100;
+  ClassConfig work;
+  work.name = "work";
+  work.match = "tcp";
+  work.place = {.parent = "office", .ceiling = BitRate{20'000'000}, .weight = 2};
+  work.fair = true;
+  work.key = kConnection;
+  work.queue.packets = 1000;
+  work.aqm = QueueManagement::codel;
+  work.codel = {.target = milliseconds(2), .interval = milliseconds(40), .ecn = false};
+  ClassConfig guests;
+  guests.name = "guests";
+  guests.place.parent = "people";
+  guests.key.destination_address = true;
+  guests.rate = {PacketRate{500}, BitRate{5'000'000}};
+  guests.queue.time = milliseconds(100);
+  guests.aqm = QueueManagement::codel;
+  ClassConfig rest;
+  rest.name = "(default)";
+  rest.fair = true;
+  rest.key = kConnection;
+  rest.queue.packets = 1000;
+  rest.aqm = QueueManagement::codel;
+  EXPECT_EQ(shape.classes, (std::vector{voice, work, guests, rest}));
+}
+
+TEST(ConfigFile, ReadsPolicedClasses) {
+  const Config config = accepted(R"(
+[[shape]]
+interface = "eth0"
+workers = 2
+  [[shape.class]]
+  name = "bucket"
+  match = "udp"
+  action = "police"
+  rate = "10mbit"
+  burst = "15kb"
+  exceed = "dscp:cs1"
+  [[shape.class]]
+  name = "fixed"
+  match = "tcp"
+  action = "police"
+  exceed = "drop"
+  limiter = "fixed-window"
+  limit = "5000p"
+  window = "1h"
+  key = "src"
+  [[shape.class]]
+  name = "sliding"
+  action = "police"
+  exceed = "dscp:5"
+  limiter = "sliding-window"
+  limit = "10mb"
+  window = "1.5s"
+)");
+  ClassConfig bucket;
+  bucket.name = "bucket";
+  bucket.match = "udp";
+  bucket.action = ClassAction::police;
+  bucket.rate.bits = BitRate{10'000'000};
+  bucket.burst.bytes = DataSize{15 << 10};
+  bucket.police.exceed_dscp = 8;
+  ClassConfig fixed;
+  fixed.name = "fixed";
+  fixed.match = "tcp";
+  fixed.action = ClassAction::police;
+  fixed.key.source_address = true;
+  fixed.police = {.limiter = Limiter::fixed_window,
+                  .window = {.packets = 5000, .bytes = {}, .length = std::chrono::hours(1)},
+                  .exceed_dscp = {}};
+  ClassConfig sliding;
+  sliding.name = "sliding";
+  sliding.action = ClassAction::police;
+  sliding.police = {.limiter = Limiter::sliding_window,
+                    .window = {.packets = {}, .bytes = DataSize{10 << 20}, .length = milliseconds(1500)},
+                    .exceed_dscp = 5};
+  EXPECT_EQ(config.shapes.at(0).classes, (std::vector{bucket, fixed, sliding}));
+  EXPECT_FALSE(has_tree(config.shapes[0]));
+}
+
+TEST(ConfigFile, HasPolicedClassesBesideALink) {
+  const Config config = accepted(
+      "[[shape]]\ninterface = \"eth0\"\nrate = \"20mbit\"\nclass = [{ name = \"a\", action = \"police\", "
+      "rate = \"1mbit\" }]\n");
+  EXPECT_EQ(config.shapes.at(0).classes.at(0).rate.bits, BitRate{1'000'000});
+  EXPECT_EQ(config.shapes[0].classes[0].queue, QueueCapacity{});
+}
+
+TEST(ConfigFile, SharesALinkAmongAllFlowsWhereThereIsNoClass) {
+  const Config config = accepted("shape = [{ interface = \"eth0\", rate = \"20mbit\" }]");
+  ASSERT_EQ(config.shapes.at(0).classes.size(), 1U);
+  EXPECT_EQ(config.shapes[0].classes[0].name, "(default)");
+  EXPECT_TRUE(config.shapes[0].classes[0].fair);
+}
+
+TEST(ConfigFile, HasADefaultClassOnlyBelowALink) {
+  const Config config = accepted(
+      "[[shape]]\ninterface = \"eth0\"\nclass = [{ name = \"a\", ceiling = \"1mbit\" }]\n"
+      "group = [{ name = \"g\", ceiling = \"1mbit\" }]\n");
+  ASSERT_EQ(config.shapes.at(0).classes.size(), 1U);
+}
+
+TEST(ConfigFile, LetsAFairClassSayWhatIsItsOwn) {
+  const Config config = accepted(
+      "[[shape]]\ninterface = \"eth0\"\nclass = [{ name = \"a\", fair = true, key = \"dst\", queue = "
+      "\"50ms\", "
+      "aqm = \"none\" }]\n");
+  const ClassConfig& fair = config.shapes.at(0).classes.at(0);
+  EXPECT_EQ(fair.key, KeySpec{.destination_address = true});
+  EXPECT_EQ(fair.queue, QueueCapacity{.time = milliseconds(50)});
+  EXPECT_EQ(fair.aqm, QueueManagement::none);
+  EXPECT_EQ(fair.rate, Rate{});
+}
+
+TEST(ConfigFile, TakesGuaranteesThatAddUpToTheirBounds) {
+  accepted(R"(
+[[shape]]
+interface = "eth0"
+rate = "100mbit"
+group = [{ name = "g", ceiling = "40mbit" }, { name = "h", parent = "g", ceiling = "30mbit" }]
+class = [{ name = "a", match = "tcp", group = "h", guarantee = "30mbit", ceiling = "30mbit" },
+         { name = "b", match = "udp", group = "g", guarantee = "10mbit" },
+         { name = "c", guarantee = "60mbit" }]
+)");
+}
+
+TEST(ConfigFile, KnowsWhichShapesHaveATree) {
+  const auto tree_of = [](const std::string& in_shape, const std::string& in_class) {
+    return has_tree(accepted("[[shape]]\ninterface = \"eth0\"\n" + in_shape + "\nclass = [{ name = \"a\", " +
+                             in_class + " }]\n")
+                        .shapes.at(0));
+  };
+  EXPECT_FALSE(tree_of("", "rate = \"1pps\""));
+  EXPECT_FALSE(tree_of("", "rate = \"1pps\", aqm = \"none\""));
+  EXPECT_TRUE(tree_of("rate = \"1mbit\"", "rate = \"1pps\""));
+  EXPECT_TRUE(tree_of("group = [{ name = \"g\" }]", "group = \"g\""));
+  EXPECT_TRUE(tree_of("", "ceiling = \"1mbit\""));
+  EXPECT_TRUE(tree_of("", "fair = true"));
+  EXPECT_TRUE(tree_of("", "rate = \"1pps\", aqm = \"codel\""));
+  EXPECT_TRUE(tree_of("rate = \"2mbit\"", "guarantee = \"1mbit\""));
+}
+
+TEST(ConfigFile, WarnsOfGroupsAndCeilingsThatChangeNothing) {
+  EXPECT_THAT(
+      warnings_of(R"([[shape]]
+interface = "eth0"
+rate = "100mbit"
+overhead = 24
+
+[[shape.group]]
+name = "guests"
+ceiling = "200mbit"
+
+[[shape.group]]
+name = "children"
+parent = "guests"
+
+[[shape.class]]
+name = "a"
+ceiling = "25mbps"
+)"),
+      testing::ElementsAre(
+          "test.toml:6:1: group \"guests\" has no class below it and does nothing; a class joins it by group "
+          "= "
+          "\"guests\"",
+          "test.toml:8:11: ceiling: \"200mbit\" is above the rate of the shape, \"100mbit\", and changes "
+          "nothing",
+          "test.toml:10:1: group \"children\" has no class below it and does nothing; a class joins it by "
+          "group "
+          "= \"children\"",
+          "test.toml:16:11: ceiling: \"25mbps\" is in bytes per second, as in tc: 200mbit; for bits per "
+          "second "
+          "write \"25mbit\"",
+          "test.toml:16:11: ceiling: \"200mbit\" is above the rate of the shape, \"100mbit\", and changes "
+          "nothing"));
+}
+
 TEST(ConfigFile, DropsTheDefaultCapacityOnceOneIsGiven) {
   const Config config = accepted(
       "[[shape]]\ninterface = \"eth0\"\nclass = [{ name = \"a\", rate = \"1mbit\", queue = \"50ms\" }]\n");
@@ -333,6 +566,32 @@ std::vector<std::string> warnings_of_order(const std::string& first, const std::
   return warnings_of(text);
 }
 
+TEST(ConfigFile, ReadsWhatOnlyTheKernelKnows) {
+  const Config config = parse_config(R"(
+[[shape]]
+interface = "eth0"
+class = [{ name = "a", bypass = true, mark = "0x10/0xff" },
+         { name = "b", bypass = true, mark = ["1", "2"], cgroup = ["/system.slice/backup.service", "user.slice"] }]
+[[shape]]
+interface = "eth1"
+direction = "ingress"
+capture = "bpf"
+class = [{ name = "a", bypass = true, mark = "3" }]
+)",
+                                     "test.toml")
+                            .config;
+  ASSERT_EQ(config.shapes.size(), 2U);
+  EXPECT_EQ(config.shapes[0].classes.at(0).selectors.marks,
+            (std::vector<MarkSelector>{{.value = 0x10, .mask = 0xff}}));
+  const Selectors& both = config.shapes[0].classes.at(1).selectors;
+  EXPECT_EQ(both.marks, (std::vector<MarkSelector>{{.value = 1}, {.value = 2}}));
+  EXPECT_THAT(both.cgroups, testing::ElementsAre("system.slice/backup.service", "user.slice"));
+  EXPECT_EQ(config.shapes[1].classes.at(0).selectors.marks, (std::vector<MarkSelector>{{.value = 3}}));
+  Selectors other = both;
+  other.cgroups.pop_back();
+  EXPECT_NE(other, both);
+}
+
 TEST(ConfigFile, WarnsOfAClassThatNeverGetsAPacket) {
   const auto warning = testing::ElementsAre(
       "test.toml:7:3: class \"second\" never gets a packet: the class \"first\" before it takes them all");
@@ -341,6 +600,11 @@ TEST(ConfigFile, WarnsOfAClassThatNeverGetsAPacket) {
   EXPECT_THAT(warnings_of_order("match = \"udp\"", "match = \"udp\""), warning);
   EXPECT_THAT(warnings_of_order("control = true", "control = true"), warning);
   EXPECT_THAT(warnings_of_order("", "dscp = \"ef\""), warning);
+  EXPECT_THAT(warnings_of_order("", "mark = \"1\""), warning);
+  EXPECT_THAT(warnings_of_order("mark = \"16\"", "mark = \"0x10\"\ncgroup = \"a\""), testing::IsEmpty());
+  EXPECT_THAT(
+      warnings_of_order("mark = \"16\"\ncgroup = \"/a\"", "mark = \"0x10\"\ncgroup = \"a\"\nmatch = \"udp\""),
+      testing::ElementsAre(testing::HasSubstr("class \"second\" never gets a packet")));
   EXPECT_THAT(warnings_of_order("dscp = \"46\"", "dscp = [\"ef\"]\nmatch = \"udp\""), warning);
   EXPECT_THAT(warnings_of_order("src = \"10.0.0.0/8\"", "src = [\"10.0.0.0/8\"]\ndst = \"10.0.0.1\""),
               warning);
@@ -350,12 +614,15 @@ TEST(ConfigFile, DoesNotWarnOfAClassThatGetsPackets) {
   EXPECT_THAT(warnings_of_order("match = \"udp\"", ""), testing::IsEmpty());
   EXPECT_THAT(warnings_of_order("match = \"udp\"", "match = \"tcp\""), testing::IsEmpty());
   EXPECT_THAT(warnings_of_order("", "control = true"), testing::IsEmpty()) << "control traffic is left to it";
-  for (const auto* selectors : {"dscp = \"ef\"", "src = \"10.0.0.0/8\"", "dst = \"::/0\""}) {
+  for (const auto* selectors :
+       {"dscp = \"ef\"", "src = \"10.0.0.0/8\"", "dst = \"::/0\"", "mark = \"1\"", "cgroup = \"a\""}) {
     EXPECT_THAT(warnings_of_order(selectors, ""), testing::IsEmpty()) << selectors;
     EXPECT_THAT(warnings_of_order(selectors, "match = \"udp\""), testing::IsEmpty()) << selectors;
   }
   EXPECT_THAT(warnings_of_order("dscp = \"ef\"", "dscp = \"cs5\""), testing::IsEmpty());
   EXPECT_THAT(warnings_of_order("src = \"10.0.0.0/8\"", "dst = \"10.0.0.0/8\""), testing::IsEmpty());
+  EXPECT_THAT(warnings_of_order("mark = \"1\"", "mark = \"2\""), testing::IsEmpty());
+  EXPECT_THAT(warnings_of_order("cgroup = \"a\"", "cgroup = \"a/b\""), testing::IsEmpty());
   EXPECT_THAT(warnings_of_order("match = \"udp\"\ndscp = \"ef\"", "match = \"udp\""), testing::IsEmpty());
 }
 

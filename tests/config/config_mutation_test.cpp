@@ -51,6 +51,54 @@ control_limit = ["1000pps", "1mbit"]
   rate  = ["1000pps", "1.5mbit"]
   burst = ["10p", "15kb"]
   queue = ["100p", "64kb", "50ms"]
+)",
+                                    R"([[shape]]
+interface = "eth0"
+
+  [[shape.class]]
+  name   = "backup"
+  mark   = ["0x10/0xff", "7"]
+  cgroup = ["system.slice/backup.service", "/user.slice"]
+  rate   = "20mbit"
+)",
+                                    R"([[shape]]
+interface = "eth0"
+rate = "100mbit"
+
+  [[shape.group]]
+  name     = "people"
+
+  [[shape.group]]
+  name     = "guests"
+  parent   = "people"
+  ceiling  = "20mbit"
+  priority = 4
+  weight   = 2
+
+  [[shape.class]]
+  name      = "voice"
+  match     = "udp"
+  guarantee = "2mbit"
+  priority  = 0
+
+  [[shape.class]]
+  name     = "guests-of-guests"
+  group    = "guests"
+  weight   = 3
+  ceiling  = "10mbit"
+  fair     = true
+  aqm      = "codel"
+  target   = "5ms"
+  interval = "100ms"
+  ecn      = false
+
+  [[shape.class]]
+  name     = "strict"
+  action   = "police"
+  exceed   = "dscp:cs1"
+  limiter  = "sliding-window"
+  limit    = "10mb"
+  window   = "1h"
 )"};
   for (const fs::directory_entry& entry : fs::directory_iterator(BAD_CONFIGURATIONS)) {
     if (entry.path().extension() != ".toml" || entry.file_size() > 2'000) continue;

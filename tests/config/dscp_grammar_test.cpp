@@ -67,5 +67,24 @@ TEST(Dscp, IsShownAsItIsReadLowestFirst) {
   EXPECT_EQ(again, ~std::uint64_t{0});
 }
 
+TEST(DscpGrammar, ReadsWhatBecomesOfWhatExceeds) {
+  std::optional<std::uint8_t> dscp = 3;
+  EXPECT_TRUE(read_exceed("drop", dscp).ok());
+  EXPECT_EQ(dscp, std::nullopt);
+  EXPECT_EQ(exceed_text(dscp), "drop");
+  for (unsigned number = 0; number < 64; ++number) {
+    EXPECT_TRUE(read_exceed("dscp:" + std::to_string(number), dscp).ok());
+    EXPECT_EQ(dscp, number);
+    std::optional<std::uint8_t> again;
+    EXPECT_TRUE(read_exceed(exceed_text(dscp), again).ok());
+    EXPECT_EQ(again, dscp);
+  }
+  EXPECT_TRUE(read_exceed("dscp:CS1", dscp).ok());
+  EXPECT_EQ(exceed_text(dscp), "dscp:cs1");
+  for (const char* text : {"", "cs1", "dscp:", "dscp:64", "dscp: cs1", "DROP", "dscp:cs1,cs2"})
+    EXPECT_FALSE(read_exceed(text, dscp).ok()) << text;
+  EXPECT_EQ(dscp, 8);
+}
+
 }  // namespace
 }  // namespace headgate

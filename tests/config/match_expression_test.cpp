@@ -1,5 +1,7 @@
 #include "config/match_expression.hpp"
 
+#include "config/match_vocabulary.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -266,6 +268,17 @@ TEST(MatchExpression, MayBeRunByTwoThreadsAtOnce) {
   other.join();
   EXPECT_EQ(first, 1000);
   EXPECT_EQ(second, 1000);
+}
+
+TEST(MatchExpression, TellsWhatNeedsAnEthernetHeader) {
+  for (const char* none : {"", "udp port 53", "ip broadcast or ip6 multicast",
+                           "ip multicast and tcp[tcpflags] & tcp-syn != 0", "ip[0] & 0xf != 5"})
+    EXPECT_EQ(ethernet_word(none), "") << none;
+  EXPECT_EQ(ethernet_word("udp and ether host 02:00:00:00:00:01"), "ether");
+  EXPECT_EQ(ethernet_word("not(ether[0] & 1 = 0)"), "ether");
+  EXPECT_EQ(ethernet_word("link multicast"), "link");
+  EXPECT_EQ(ethernet_word("ip and broadcast"), "broadcast");
+  EXPECT_EQ(ethernet_word("(ip)||(multicast)"), "multicast");
 }
 
 }  // namespace

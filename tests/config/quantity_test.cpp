@@ -44,6 +44,35 @@ TEST(Rate, CountsPacketsInPps) {
   EXPECT_EQ(rate_of("1pps").packets, PacketRate{1});
 }
 
+TEST(Rate, CountsPacketsInLongerPeriodsThanASecond) {
+  EXPECT_EQ(rate_of("10p/min").packets, (PacketRate{10, 60}));
+  EXPECT_EQ(rate_of("5000P/H").packets, (PacketRate{5'000, 3'600}));
+  EXPECT_EQ(rate_of("1p/d").packets, (PacketRate{1, 86'400}));
+  for (const char* text : {"10p/min", "5000p/h", "1p/d", "1000000000p/h"})
+    EXPECT_EQ(to_text(rate_of(text)), text);
+  EXPECT_EQ(error_of_rate("1000000001p/min"),
+            "\"1000000001p/min\" is too much, expected at most \"1000000000p/min\"");
+  EXPECT_EQ(error_of_rate("1.5p/min"),
+            "\"1.5p/min\" is not a whole number of packets per minute: did you mean \"90p/h\"?");
+  EXPECT_EQ(error_of_rate("0.1pps"),
+            "\"0.1pps\" is not a whole number of packets per second: did you mean \"6p/min\"?");
+  EXPECT_EQ(error_of_rate("0.01p/d"), "\"0.01p/d\" is not a whole number of packets per day");
+  EXPECT_EQ(error_of_rate("10p/minute"),
+            "\"10p/minute\" has the unknown unit \"p/minute\": did you mean \"10p/min\"?");
+}
+
+TEST(Burst, BuildsUpWithinADayAlsoAtLowRates) {
+  const auto error_of = [](std::uint64_t burst_packets, PacketRate rate) {
+    Burst burst{.packets = burst_packets};
+    return settle_burst(burst, {.packets = rate}).error;
+  };
+  EXPECT_EQ(error_of(14'000, {10, 60}), "");
+  EXPECT_EQ(error_of(14'400, {10, 60}),
+            "a burst of 14400p takes more than a day to build up at 10p/min, expected a smaller one");
+  EXPECT_EQ(error_of(2, {1, 86'400}),
+            "a burst of 2p takes more than a day to build up at 1p/d, expected a smaller one");
+}
+
 TEST(Rate, CountsBitsInThousandsAndIecUnitsIn1024) {
   EXPECT_EQ(bits_of("8bit"), 8U);
   EXPECT_EQ(bits_of("20kbit"), 20'000U);
@@ -205,6 +234,20 @@ TEST(QuantityText, WritesSeveralElementsAsAList) {
   EXPECT_EQ(to_text(Burst{10, DataSize{15'360}}), R"(["10p", "15kb"])");
   EXPECT_EQ(to_text(Burst{}), "1p");
   EXPECT_EQ(to_text(Rate{}), "");
+}
+
+TEST(Quantity, ReadsWindowsInLongerUnits) {
+  const auto window = [](std::string_view text) {
+    Duration length{};
+    EXPECT_TRUE(read_window(text, length).ok()) << text;
+    return length;
+  };
+  EXPECT_EQ(window("250ms"), std::chrono::milliseconds(250));
+  EXPECT_EQ(window("90min"), std::chrono::minutes(90));
+  EXPECT_EQ(window("1.5h"), std::chrono::minutes(90));
+  EXPECT_EQ(window("31d"), kMaxWindow);
+  Duration time{};
+  EXPECT_FALSE(read_time("1h", time).ok());
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace headgate {
 namespace {
@@ -38,6 +41,15 @@ TEST(Suggestion, FindsNothingFarOff) {
 TEST(Suggestion, ListsAllWordsWhenNoneIsNear) {
   EXPECT_EQ(suggest("colour", kWords), R"(expected "egress", "ingress", "rate", "burst" or "src-dst")");
   EXPECT_EQ(suggest("rat", kWords), R"(did you mean "rate"?)");
+}
+
+TEST(Suggestion, NamesNotMoreThanOneCanRead) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 4096; ++i) names.push_back("group-" + std::to_string(i));
+  const std::vector<std::string_view> words(names.begin(), names.end());
+  const std::string list = list_of_words(words);
+  EXPECT_LT(list.size(), 1000U);
+  EXPECT_TRUE(list.ends_with("\"group-38\" or one of 4057 others")) << list;
 }
 
 }  // namespace
