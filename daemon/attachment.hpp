@@ -15,7 +15,6 @@
 
 #include "core/classifier.hpp"
 #include "core/shaper.hpp"
-#include "headgate/config.hpp"
 #include "linux/capture_source.hpp"
 #include "linux/packet_transmitter.hpp"
 #include "linux/timer_waiter.hpp"
@@ -23,6 +22,7 @@
 #include "pipeline/port.hpp"
 #include "pipeline/reconfiguration.hpp"
 #include "pipeline/shape_watch.hpp"
+#include "vocabulary/config.hpp"
 #include "worker_set.hpp"
 
 namespace headgate {
@@ -31,7 +31,7 @@ namespace headgate {
 // attachment the shaper is suspended. Not to be moved.
 struct ShapePart {
   ShapePart(WorkerThread& own_thread, Precision own_precision, const ShaperLimits& limits,
-            std::vector<ClassConfig> classes, MemorySource& memory);
+            std::vector<ClassConfig> classes, const TreeConfig& tree, MemorySource& memory);
   ~ShapePart();  // what is queued is dropped (stop)
   ShapePart(const ShapePart&) = delete;
   ShapePart& operator=(const ShapePart&) = delete;
@@ -50,10 +50,9 @@ class Attachment {
  public:
   using Log = std::function<void(const std::string& line)>;
 
-  // Throws a sentence for the administrator.
-  Attachment(const DaemonConfig& daemon, const ShapeConfig& shape,
-             std::shared_ptr<const Classifier> classifier, const ShapeParts& parts, const CaptureShare& share,
-             Log log);
+  // Throws a sentence for the administrator. `common` must outlive it.
+  Attachment(SharedDivert& common, const ShapeConfig& shape, std::shared_ptr<const Classifier> classifier,
+             const ShapeParts& parts, const CaptureShare& share, Log log);
   ~Attachment();  // as an end with Queued::keep
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
@@ -77,6 +76,16 @@ class Attachment {
   // promise is kept.
   void reconfigure(const ShapeConfig& shape, Reconfiguration& reconfiguration);
 
+  // Which places of the cgroups packets are told of; initially none.
+  void ask_cgroups(std::uint32_t places) { divert_.ask_cgroups(places); }
+
+  // Packets that no class shapes go on from the interface's hook, where that is possible: by the classes that the workers
+  // have. They are counted when count_let_go() is called, and at the end; at the latest before the workers get others.
+  void let_go_by(std::span<HookClass> classes);
+  void begin_take_all_out() { divert_.begin_take_all_out(); }  // TrafficDivert
+  void take_all_out();
+  void count_let_go();
+
   // To be called about once a second: a packet that was diverted but lost on its way leaves the dead-man switch armed with
   // nobody to reset it.
   void look_at_switch();
@@ -91,6 +100,8 @@ class Attachment {
 
   bool diverting() const { return divert_.attached(); }
   const TrafficDivert& divert() const { return divert_; }
+  LinkHeader link_header() const { return divert_.link_header(); }
+  std::vector<std::string> limits() const;  // what is less than it might be, a sentence each
 
   // Packets, since construction, that were diverted and not received.
   struct Lost {
@@ -114,24 +125,31 @@ class Attachment {
     std::future<void> looked;  // at the switch
   };
 
-  void open_ends(const DaemonConfig& daemon, const ShapeConfig& shape, const CaptureShare& share);
+  void open_ends(std::uint32_t mark, const ShapeConfig& shape, const CaptureShare& share);
+  std::vector<std::unique_ptr<CaptureSource>> open_channels();
   void make_hand_offs();
   void make_watch();
-  void make_ports(bool cut_super_packets, const std::shared_ptr<const Classifier>& classifier);
+  void make_ports(SuperPacketCut cut, const std::shared_ptr<const Classifier>& classifier);
   void send_rest(Instant give_up);
   void set_qdisc_bypass(bool on);
 
   const std::string title_;
   const Log log_;
   const ShapeParts& parts_;
+  SharedNetworkMaps& networks_;
+  const std::vector<WorkerRing*> rings_;  // of each part; none: packets do not come by ring buffers
   TrafficDivert divert_;
   MonotonicClock clock_;
   std::vector<std::unique_ptr<Ends>> ends_;  // by part
   std::optional<ShapeWatch> watch_;
-  std::uint64_t lost_device_ = 0;  // as last reported
+  std::uint64_t lost_device_ = 0;     // as last reported
+  std::string why_all_is_taken_out_;  // empty: packets that no class shapes go on, or nobody wanted that
 };
 
 std::string title_of(const ShapeConfig& shape);  // "eth0 egress"
+
+// That a frame of the shape is kept with (pipeline/frame_prefix.hpp).
+std::uint8_t prefix_bytes_of(const ShapeConfig& shape);
 
 // A whole super-packet costs more to copy than to shape, and least while its memory is still in the processor's cache: an
 // ordinary thread lets the receiver at it in between. Not where departures are to be exact first of all.

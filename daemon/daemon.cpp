@@ -15,10 +15,12 @@
 
 #include "config/config_file.hpp"
 #include "config/quantity_text.hpp"
+#include "fixed_settings.hpp"
 #include "linux/available_memory.hpp"
 #include "linux/bulk_release.hpp"
 #include "linux/interface_conflicts.hpp"
 #include "log.hpp"
+#include "wanted_instances.hpp"
 
 namespace headgate {
 
@@ -35,6 +37,10 @@ constexpr Duration kInForcePatience = std::chrono::seconds(2);
 
 void log_as_warning(const std::string& line) {
   log_warning(line);
+}
+
+void log_as_info(const std::string& line) {
+  log_info(line);
 }
 
 int checked(const char* attempt, int result) {
@@ -74,49 +80,34 @@ ControlReply to_control_reply(Reply reply) {
 }
 
 bool same_shape(const ShapeConfig& a, const ShapeConfig& b) {
-  return a.interface == b.interface && a.direction == b.direction;
+  return a.interface == b.interface && a.direction == b.direction && a.pattern == b.pattern;
 }
 
-// Settings that the running daemon keeps, because its devices, memory or sockets were made by them.
-std::vector<std::string> fixed_settings_changed(const DaemonConfig& now, const DaemonConfig& next) {
-  std::vector<std::string> names;
-  if (now.divert != next.divert) names.emplace_back("divert");
-  if (now.mark != next.mark) names.emplace_back("mark");
-  if (now.memory != next.memory) names.emplace_back("memory");
-  if (now.max_flows != next.max_flows) names.emplace_back("max_flows");
-  if (now.idle != next.idle) names.emplace_back("idle");
-  if (now.control != next.control) names.emplace_back("control");
-  if (now.workers != next.workers) names.emplace_back("workers");
-  return names;
-}
-
-// The same of one shape: its attachment and what it has queued were made by them.
-std::vector<std::string> fixed_settings_changed(const ShapeConfig& now, const ShapeConfig& next) {
-  std::vector<std::string> names;
-  if (now.forward_to != next.forward_to) names.emplace_back("forward_to");
-  if (now.segmentation != next.segmentation) names.emplace_back("segmentation");
-  if (now.capture != next.capture) names.emplace_back("capture");
-  if (now.workers != next.workers) names.emplace_back("workers");
-  return names;
-}
-
-ShapeConfig with_fixed_settings_of(const ShapeConfig& now, ShapeConfig next) {
-  next.forward_to = now.forward_to;
-  next.segmentation = now.segmentation;
-  next.capture = now.capture;
-  next.workers = now.workers;
-  return next;
+Config with_captures_chosen(Config config) {
+  for (ShapeConfig& shape : config.shapes) shape.capture = choose_capture(shape.capture);
+  return config;
 }
 
 }  // namespace
 
 Daemon::Daemon(Config config, CommandLine command_line, CompiledMatches& matches, MemorySource& memory)
-    : config_(std::move(config)),
+    : config_(with_captures_chosen(std::move(config))),
       command_line_(std::move(command_line)),
       matches_(matches),
       started_(MonotonicClock().now()),
       memory_(memory),
-      workers_(config_.daemon.workers, memory, log_as_warning, [this] { feed_meanwhile(); }) {
+      divert_(config_.daemon.divert, config_.daemon.mark,
+              2 * WorkerSet::most(config_.daemon.workers),  // of two kinds
+              [this] { feed_meanwhile(); }),
+      workers_(config_.daemon.workers, memory, log_as_warning, [this] { feed_meanwhile(); }),
+      patterns_({.divert = divert_,
+                 .daemon = config_.daemon,
+                 .matches = matches_,
+                 .workers = workers_,
+                 .memory = memory_,
+                 .log = log_as_info,
+                 .warn = log_as_warning,
+                 .meanwhile = [this] { feed_meanwhile(); }}) {
   // First, so that a second daemon on the same socket is refused before it touches any device.
   control_socket_.emplace(config_.daemon.control, [this](std::string_view line) {
     return to_control_reply(handle_request(line, *this));
@@ -129,11 +120,15 @@ Daemon::Daemon(Config config, CommandLine command_line, CompiledMatches& matches
     epoll_event event{.events = EPOLLIN, .data = {.fd = descriptor}};
     checked("epoll_ctl", epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event));
   }
-  refuse_interface_conflicts(netlink_, config_.shapes);
-  for (const ShapeConfig& shape : config_.shapes) shapes_.push_back(make_shape(shape, config_.shapes.size()));
+  const std::vector<ShapeConfig> named = named_shapes(config_.shapes);
+  refuse_interface_conflicts(netlink_, named);
+  for (const ShapeConfig& shape : named) shapes_.push_back(make_shape(shape, config_.shapes.size()));
   // Somebody who types an interface's name wants to hear at once that there is none.
   const bool may_wait = !command_line_.config;
   for (const auto& shape : shapes_) shape->start(may_wait);
+  Messages said;
+  patterns_.configure(config_.shapes, said);
+  start_missing_instances();
   matches_.drop_unused();
 }
 
@@ -143,7 +138,7 @@ Daemon::~Daemon() {
 
 // `shapes`: how many there are to be, this one included.
 std::unique_ptr<Shape> Daemon::make_shape(const ShapeConfig& config, std::size_t shapes) {
-  return std::make_unique<Shape>(config_.daemon, config, matches_, workers_, memory_,
+  return std::make_unique<Shape>(divert_, config_.daemon, config, matches_, workers_, memory_,
                                  CaptureShare::of_one_in(shapes), log_as_warning);
 }
 
@@ -160,11 +155,21 @@ void Daemon::stop(std::span<const std::unique_ptr<Shape>> shapes) {
   }
 }
 
+// Instances among them count in the sums of their patterns from here on.
+void Daemon::end(Shapes shapes) {
+  if (shapes.empty()) return;
+  const BulkRelease at_once;
+  stop(shapes);
+  for (const auto& shape : shapes) patterns_.note_end(*shape);
+  const Shapes ended = std::move(shapes);  // before what is released at once
+}
+
 void Daemon::run() {
   for (const auto& shape : shapes_) {
-    if (shape->diverting()) log_info("shaping " + shape->title());
+    if (shape->diverting() && shape->config().pattern.empty()) log_info("shaping " + shape->title());
   }
-  if (shapes_.empty()) log_info("shapes nothing: no [[shape]] in the configuration");
+  for (const std::string& line : patterns_.status_lines(shapes_)) log_info(line);
+  if (config_.shapes.empty()) log_info("shapes nothing: no [[shape]] in the configuration");
   service_manager_.ready(status_line());
   feeding_ = true;
   while (!stopping_) wait_for_events();
@@ -213,15 +218,47 @@ void Daemon::handle_signal() {
 // Events tell only that something changed: they may be older than what the shapes have done since.
 void Daemon::handle_links() {
   std::vector<Link> changed;
-  bool all = false;
-  const auto note = [&changed](const Link& link) { changed.push_back(link); };
+  bool all = false, instances = false;
+  const auto note_change = [&](const Link& link) {
+    changed.push_back(link);
+    instances = instances || patterns_.may_matter(link);
+  };
+  const auto note_end = [&](const Link& link) {
+    changed.push_back(link);
+    instances = instances || patterns_.may_end(link);
+  };
   const auto note_all = [&all] { all = true; };
-  link_monitor_.dispatch(note, note, note_all, note_all);
+  const auto note_overrun = [&] { all = instances = true; };
+  link_monitor_.dispatch(note_change, note_end, note_all, note_overrun);
+  divert_.forget_look();
+  if (instances) end_unwanted_instances();
   for (const auto& shape : shapes_) {
     const auto concerns = [&shape](const Link& link) { return shape->concerns(link); };
     if (!all && std::none_of(changed.begin(), changed.end(), concerns)) continue;
     shape->maintain(netlink_);
     feed_meanwhile();
+  }
+  if (!instances) return;
+  start_missing_instances();
+  workers_.end_unused();
+}
+
+void Daemon::end_unwanted_instances() {
+  look_at_links([this] { end(patterns_.take_unwanted(shapes_, netlink_)); });
+}
+
+// An interface may have come and gone again meanwhile: the next events say so.
+void Daemon::start_missing_instances() {
+  look_at_links([this] { patterns_.start_missing(shapes_, netlink_); });
+}
+
+// The kernel may not be able to say which links there are while many come and go.
+void Daemon::look_at_links(const std::function<void()>& look) {
+  try {
+    look();
+  } catch (const std::exception& error) {
+    if (!look_again_) log_warning(std::string("interfaces that match a pattern: ") + error.what());
+    look_again_ = true;
   }
 }
 
@@ -230,9 +267,16 @@ void Daemon::tick() {
   if (read(ticker_.get(), &expirations, sizeof expirations) < 0) return;
   feed_watchdog();
   workers_.look_for_starvation();
+  divert_.cgroups().look();
+  divert_.forget_look();
+  patterns_.look_for_starvation(shapes_);
   for (const auto& shape : shapes_) {
     shape->look_after(netlink_);
     feed_meanwhile();
+  }
+  if (std::exchange(look_again_, false) || patterns_.retry_is_due()) {
+    end_unwanted_instances();
+    start_missing_instances();
   }
   service_manager_.status(status_line());
 }
@@ -256,13 +300,16 @@ void Daemon::feed_meanwhile() {
 }
 
 std::string Daemon::status_line() const {
-  if (shapes_.empty()) return "shapes nothing";
+  if (config_.shapes.empty()) return "shapes nothing";
   std::string line;
   for (const auto& shape : shapes_) {
+    if (!shape->config().pattern.empty()) continue;
     if (!line.empty()) line += "; ";
     line += shape->diverting() ? "shaping " + shape->title() : shape->title() + " open";
     if (!shape->state().empty()) line += ": " + shape->state();
   }
+  for (const std::string& pattern : patterns_.status_lines(shapes_))
+    line += (line.empty() ? "" : "; ") + pattern;
   return line;
 }
 
@@ -273,14 +320,22 @@ Shape* Daemon::find(const std::string& interface, Direction direction) const {
   return found == shapes_.end() ? nullptr : found->get();
 }
 
+Shape* Daemon::find(const ShapeConfig& config) const {
+  const auto found = std::find_if(shapes_.begin(), shapes_.end(), [&config](const auto& shape) {
+    return same_shape(shape->config(), config);
+  });
+  return found == shapes_.end() ? nullptr : found->get();
+}
+
 // For a shape whose interface is called by another of its names than before. Not where the file has that shape, too.
 Shape* Daemon::find_by_other_name(const ShapeConfig& config, const std::vector<ShapeConfig>& all) {
+  if (!config.pattern.empty()) return nullptr;
   const auto link = netlink_.find_link(config.interface);
   if (!link) return nullptr;
   const auto found = std::find_if(shapes_.begin(), shapes_.end(), [&](const auto& shape) {
     const auto is_it = [&shape](const ShapeConfig& one) { return same_shape(one, shape->config()); };
-    return shape->config().direction == config.direction && shape->interface_index(netlink_) == link->index &&
-           std::none_of(all.begin(), all.end(), is_it);
+    return shape->config().pattern.empty() && shape->config().direction == config.direction &&
+           shape->interface_index(netlink_) == link->index && std::none_of(all.begin(), all.end(), is_it);
   });
   return found == shapes_.end() ? nullptr : found->get();
 }
@@ -289,7 +344,7 @@ Shape* Daemon::find_by_other_name(const ShapeConfig& config, const std::vector<S
 std::vector<Shape*> Daemon::find_all(const std::vector<ShapeConfig>& configs) {
   std::vector<Shape*> shapes;
   for (const ShapeConfig& config : configs) {
-    Shape* shape = find(config.interface, config.direction);
+    Shape* shape = find(config);
     if (shape == nullptr) shape = find_by_other_name(config, configs);
     const bool taken = std::find(shapes.begin(), shapes.end(), shape) != shapes.end();
     shapes.push_back(taken ? nullptr : shape);
@@ -302,10 +357,12 @@ DaemonStatus Daemon::status() {
                       .config_path = command_line_.config ? std::string() : command_line_.config_path,
                       .pid = getpid(),
                       .uptime = MonotonicClock().now() - started_,
+                      .kernel_lacks = divert_.kernel_lacks(),
                       .shapes = {}};
   for (const auto& shape : shapes_) shape->ask_for_statistics();
   const Instant patience = MonotonicClock().now() + kAnswerPatience;
   for (const auto& shape : shapes_) status.shapes.push_back(shape->statistics(patience));
+  status.patterns = patterns_.statistics(shapes_, status.shapes);
   return status;
 }
 
@@ -331,7 +388,8 @@ CaptureResult Daemon::capture(const CaptureQuery& query) {
     result.refusal = std::to_string(running) + " captures run already, end one of them first";
   } else {
     try {
-      const auto tap = std::make_shared<PacketTap>(query.class_name, query.events);
+      const auto tap = std::make_shared<PacketTap>(query.class_name, query.events, PacketTap::kDefaultMemory,
+                                                   shape->link_header());
       shape->capture(tap);
       const std::string class_name =
           query.interface + "/" + std::string(to_text(query.direction)) + "/" + query.class_name;
@@ -357,6 +415,7 @@ ReloadResult Daemon::reload() {
     result.messages.push_back("warning: " + warning.to_string());
   if (loaded.ok()) {
     command_line_.apply_to(loaded.config);
+    loaded.config = with_captures_chosen(std::move(loaded.config));
     try {
       for (std::string& message : apply(loaded.config)) result.messages.push_back(std::move(message));
       result.ok = true;
@@ -372,19 +431,34 @@ ReloadResult Daemon::reload() {
 }
 
 // All or nothing. What can fail comes first: shapes that stay are prepared, new shapes are made and started, and go
-// again when a later one fails. What is handed to the workers then is in force, however late.
+// again when a later one fails. What is handed to the workers then is in force, however late. Instances that are to come
+// are no part of it: they come and go with their interfaces.
 Daemon::Messages Daemon::apply(const Config& next) {
   Messages messages;
-  refuse_interface_conflicts(netlink_, next.shapes);
-  const std::vector<Shape*> present = find_all(next.shapes);
-  const std::vector<Shape*> changed = prepare(next.shapes, present, messages);
-  Shapes added = start_new(next.shapes, present);
+  std::vector<ShapeConfig> configs = named_shapes(next.shapes);
+  refuse_interface_conflicts(netlink_, configs);
+  patterns_.refuse_impossible(next.shapes);
+  for (ShapeConfig& instance : patterns_.staying(next.shapes, shapes_, netlink_))
+    configs.push_back(std::move(instance));
+  const std::vector<Shape*> present = find_all(configs);
+  const std::vector<Shape*> changed = prepare(configs, present, messages);
+  Shapes added;
+  try {
+    clear_the_way(configs, present);
+    added = start_new(configs, present);
+  } catch (...) {
+    start_missing_instances();
+    throw;
+  }
   put_in_force(changed, messages);
   end_all_but(present, messages);
   for (auto& shape : added) {
     messages.push_back("now shaped: " + shape->title());
     shapes_.push_back(std::move(shape));
   }
+  patterns_.configure(next.shapes, messages);
+  patterns_.retry_all();
+  start_missing_instances();
   workers_.end_unused();
   for (const std::string& name : fixed_settings_changed(config_.daemon, next.daemon)) {
     messages.push_back("daemon." + name + " takes effect at the next start");
@@ -403,6 +477,7 @@ std::vector<Shape*> Daemon::prepare(const std::vector<ShapeConfig>& configs,
     if (shape == nullptr) continue;
     for (const std::string& name : fixed_settings_changed(shape->config(), configs[i]))
       messages.push_back(shape->title() + ": " + name + " takes effect at the next start");
+    refuse_tree_of_several_workers(shape->title(), shape->config(), configs[i]);
     const ShapeConfig with_fixed = with_fixed_settings_of(shape->config(), configs[i]);
     if (shape->config() == with_fixed) continue;
     shape->prepare(with_fixed);
@@ -431,7 +506,14 @@ Daemon::Shapes Daemon::start_new(const std::vector<ShapeConfig>& configs,
   return added;
 }
 
+// An interface that a shape names by now is no instance any more.
+void Daemon::clear_the_way(const std::vector<ShapeConfig>& configs, const std::vector<Shape*>& present) {
+  for (std::size_t i = 0; i < configs.size(); ++i)
+    if (present[i] == nullptr) end(patterns_.take_in_the_way(configs[i], shapes_, netlink_));
+}
+
 void Daemon::put_in_force(const std::vector<Shape*>& changed, Messages& messages) {
+  for (Shape* shape : changed) shape->begin_put_in_force();
   for (Shape* shape : changed) shape->put_in_force();
   const Instant patience = MonotonicClock().now() + kInForcePatience;
   for (Shape* shape : changed) {
@@ -440,6 +522,7 @@ void Daemon::put_in_force(const std::vector<Shape*>& changed, Messages& messages
       taken = shape->wait_until_in_force(std::min(patience, MonotonicClock().now() + WorkerThread::kSlice));
       feed_meanwhile();
     }
+    if (taken && !shape->config().pattern.empty()) continue;  // said of its pattern
     messages.push_back("changed: " + shape->title() +
                        (taken ? "" : "; its workers are busy and take the new classes as soon as they can"));
   }
@@ -450,11 +533,11 @@ void Daemon::end_all_but(const std::vector<Shape*>& present, Messages& messages)
   const auto gone = std::stable_partition(shapes_.begin(), shapes_.end(), [&](const auto& shape) {
     return std::find(present.begin(), present.end(), shape.get()) != present.end();
   });
-  const BulkRelease at_once;
-  stop({gone, shapes_.end()});
-  const Shapes ended(std::make_move_iterator(gone), std::make_move_iterator(shapes_.end()));
+  for (auto shape = gone; shape != shapes_.end(); ++shape)
+    if ((*shape)->config().pattern.empty()) messages.push_back("no longer shaped: " + (*shape)->title());
+  Shapes ended(std::make_move_iterator(gone), std::make_move_iterator(shapes_.end()));
   shapes_.erase(gone, shapes_.end());
-  for (const auto& shape : ended) messages.push_back("no longer shaped: " + shape->title());
+  end(std::move(ended));
 }
 
 }  // namespace headgate

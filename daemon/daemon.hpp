@@ -2,6 +2,7 @@
 // control socket, link changes, and a look at the threads once a second.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,12 +12,14 @@
 #include "config/command_line.hpp"
 #include "config/compiled_matches.hpp"
 #include "control/control_handler.hpp"
-#include "headgate/config.hpp"
 #include "linux/file_descriptor.hpp"
 #include "linux/netlink.hpp"
+#include "linux/shared_divert.hpp"
+#include "patterns.hpp"
 #include "service/control_socket.hpp"
 #include "service/service_manager.hpp"
 #include "shape.hpp"
+#include "vocabulary/config.hpp"
 #include "worker_set.hpp"
 
 namespace headgate {
@@ -45,22 +48,28 @@ class Daemon : public DaemonControl {
   void wait_for_events();
   void handle_signal();
   void handle_links();
+  void end_unwanted_instances();
+  void start_missing_instances();
+  void look_at_links(const std::function<void()>& look);
   void tick();
   bool gets_on() const;
   void feed_watchdog();
   void feed_meanwhile();
   std::string status_line() const;
   Shape* find(const std::string& interface, Direction direction) const;
+  Shape* find(const ShapeConfig& config) const;
   Shape* find_by_other_name(const ShapeConfig& config, const std::vector<ShapeConfig>& all);
   std::vector<Shape*> find_all(const std::vector<ShapeConfig>& configs);
   std::unique_ptr<Shape> make_shape(const ShapeConfig& config, std::size_t shapes);
   void stop(std::span<const std::unique_ptr<Shape>> shapes);
+  void end(Shapes shapes);
 
   using Messages = std::vector<std::string>;
   Messages apply(const Config& next);
   static std::vector<Shape*> prepare(const std::vector<ShapeConfig>& configs,
                                      const std::vector<Shape*>& present, Messages& messages);
   Shapes start_new(const std::vector<ShapeConfig>& configs, const std::vector<Shape*>& present);
+  void clear_the_way(const std::vector<ShapeConfig>& configs, const std::vector<Shape*>& present);
   void put_in_force(const std::vector<Shape*>& changed, Messages& messages);
   void end_all_but(const std::vector<Shape*>& present, Messages& messages);
 
@@ -75,8 +84,11 @@ class Daemon : public DaemonControl {
   LinkMonitor link_monitor_;  // before the shapes, so that no change of their devices is missed
   Netlink netlink_;
   MemorySource& memory_;
-  WorkerSet workers_;  // before the shapes that they serve
-  Shapes shapes_;      // whole ones at any time at which a worker is waited for
+  SharedDivert divert_;  // of workers and shapes
+  WorkerSet workers_;    // before the shapes that they serve
+  Shapes shapes_;        // whole ones at any time at which a worker is waited for
+  Patterns patterns_;
+  bool look_again_ = false;  // for instances, at the next tick
   ServiceManager service_manager_;
   std::optional<ControlSocket> control_socket_;
   FileDescriptor signals_;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headgate/statistics.hpp"
+#include "vocabulary/statistics.hpp"
 
 namespace headgate {
 

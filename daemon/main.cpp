@@ -14,7 +14,6 @@
 #include "config/config_file.hpp"
 #include "daemon.hpp"
 #include "headgate/clock.hpp"
-#include "headgate/control_message.hpp"
 #include "linux/available_memory.hpp"
 #include "linux/descriptor_limit.hpp"
 #include "linux/mapped_memory.hpp"
@@ -25,6 +24,7 @@
 #include "output.hpp"
 #include "service/service_manager.hpp"
 #include "standard_descriptors.hpp"
+#include "vocabulary/control_message.hpp"
 
 namespace headgate {
 namespace {

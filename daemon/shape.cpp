@@ -11,8 +11,9 @@
 #include <utility>
 
 #include "config/compiled_matches.hpp"
+#include "config/quantity_text.hpp"
+#include "ethernet_needs.hpp"
 #include "linux/shape_lock.hpp"
-#include "pipeline/virtio_header.hpp"
 
 namespace headgate {
 
@@ -44,15 +45,78 @@ std::uint64_t random_seed() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
-// The shaper knows only classes: each is told what its link adds.
+std::optional<BitRate> narrower(const std::optional<BitRate>& one, const std::optional<BitRate>& other) {
+  if (!one || !other) return one ? one : other;
+  return one->bits_per_second < other->bits_per_second ? one : other;
+}
+
+// From a class or group up to the link.
+std::optional<BitRate> narrowest_above(const TreePlace& place, const ShapeConfig& config) {
+  const auto parent = std::find_if(config.groups.begin(), config.groups.end(),
+                                   [&](const GroupConfig& group) { return group.name == place.parent; });
+  return narrower(place.ceiling,
+                  parent == config.groups.end() ? config.rate : narrowest_above(parent->place, config));
+}
+
+// The shaper knows only classes: each is told what its link adds, and how narrow its way is.
 std::vector<ClassConfig> classes_of(const ShapeConfig& config) {
   std::vector<ClassConfig> classes = config.classes;
-  for (ClassConfig& one : classes) one.link_layer = {.overhead = config.overhead, .mpu = config.mpu};
+  for (ClassConfig& one : classes) {
+    one.link_layer = {.overhead = config.overhead, .mpu = config.mpu};
+    one.narrowest = narrowest_above(one.place, config);
+  }
   return classes;
 }
 
+// Each behind its parent.
+std::vector<GroupConfig> parents_first(std::vector<GroupConfig> groups) {
+  for (auto next = groups.begin(); next != groups.end();) {
+    const auto has_parent = [&](const GroupConfig& group) {
+      return group.place.parent.empty() || std::any_of(groups.begin(), next, [&](const GroupConfig& one) {
+               return one.name == group.place.parent;
+             });
+    };
+    const auto placed = std::stable_partition(next, groups.end(), has_parent);
+    if (placed == next) break;
+    next = placed;
+  }
+  return groups;
+}
+
+TreeConfig tree_of(const ShapeConfig& config) {
+  return {.rate = config.rate, .groups = parents_first(config.groups)};
+}
+
+// The capture is the one that the shape has, whatever was said.
+void refuse_what_only_the_kernel_knows(const ShapeConfig& config) {
+  if (config.capture == CaptureMethod::bpf) return;
+  for (const ClassConfig& one : config.classes) {
+    if (one.selectors.marks.empty() && one.selectors.cgroups.empty()) continue;
+    throw std::runtime_error(
+        title_of(config) + ": class " + one.name + ": " + (one.selectors.marks.empty() ? "cgroup" : "mark") +
+        " needs capture = \"bpf\", and this shape captures by \"" + std::string(to_text(config.capture)) +
+        "\": this kernel has no BPF ring buffers, or headgated was started so");
+  }
+}
+
+CgroupPlaces places_of(const ShapeConfig& config, SharedDivert& common) {
+  refuse_what_only_the_kernel_knows(config);
+  std::vector<std::string> paths;
+  for (const ClassConfig& one : config.classes)
+    paths.insert(paths.end(), one.selectors.cgroups.begin(), one.selectors.cgroups.end());
+  if (paths.empty()) return {};
+  common.programs();  // says what is missing, if it is a permission
+  if (common.cgroups().map() < 0)
+    throw std::runtime_error(title_of(config) + ": cgroup: this kernel has no cgroups");
+  try {
+    return common.cgroups().hold(paths);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(title_of(config) + ": " + error.what());
+  }
+}
+
 std::shared_ptr<const Classifier> make_classifier(const ShapeConfig& config, std::uint64_t hash_seed,
-                                                  CompiledMatches& matches) {
+                                                  CompiledMatches& matches, const CgroupPlaces& cgroups) {
   Classifier::Matchers matchers;
   for (const ClassConfig& one : config.classes) {
     const CompiledMatch match = one.match.empty() ? CompiledMatch{} : matches.get(one.match);
@@ -61,39 +125,58 @@ std::shared_ptr<const Classifier> make_classifier(const ShapeConfig& config, std
     matchers.push_back(match.matcher);
   }
   return std::make_shared<const Classifier>(classes_of(config), std::move(matchers), hash_seed,
-                                            config.control_limit);
+                                            config.control_limit, cgroups);
 }
 
-// A super-packet is kept with its virtio header in front.
-std::uint8_t frame_prefix_of(const ShapeConfig& config) {
-  return config.segmentation != Segmentation::precise ? sizeof(VirtioHeader) : 0;
+std::vector<HookClass> make_hook_classes(const ShapeConfig& config, CompiledMatches& matches,
+                                         const Classifier& classifier) {
+  std::vector<HookClass> classes;
+  for (const ClassConfig& one : config.classes) {
+    classes.push_back({.match = one.match.empty() ? nullptr : matches.get(one.match).code,
+                       .selectors = one.selectors,
+                       .cgroups = classifier.cgroup_bits(classes.size()),
+                       .control = one.control,
+                       .unshaped = one.bypass});
+  }
+  return classes;
 }
 
 ShapeParts make_parts(const DaemonConfig& daemon, const ShapeConfig& config, WorkerSet& workers,
-                      MemorySource& memory) {
-  const ShaperLimits limits{.memory = DataSize{daemon.memory.bytes / config.workers},
-                            .max_flows = std::max(daemon.max_flows / config.workers, 1U),
-                            .frame_prefix = frame_prefix_of(config),
-                            .idle = daemon.idle};
+                      MemorySource& memory, const SharedSeats* seats) {
+  ShaperLimits limits = limits_of(daemon, config);
+  const std::vector<WorkerThread*> threads =
+      seats != nullptr ? seats->threads : workers.choose(config.workers, wants_real_time(config));
   ShapeParts parts;
-  for (WorkerThread* thread : workers.choose(config.workers, wants_real_time(config)))
-    parts.push_back(
-        std::make_unique<ShapePart>(*thread, config.precision, limits, classes_of(config), memory));
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    if (seats != nullptr) limits.budget = seats->budgets[i];
+    parts.push_back(std::make_unique<ShapePart>(*threads[i], config.precision, limits, classes_of(config),
+                                                tree_of(config), memory));
+  }
   return parts;
 }
 
 }  // namespace
 
-Shape::Shape(const DaemonConfig& daemon, const ShapeConfig& config, CompiledMatches& matches,
-             WorkerSet& workers, MemorySource& memory, const CaptureShare& share, Attachment::Log log)
-    : daemon_(daemon),
+ShaperLimits limits_of(const DaemonConfig& daemon, const ShapeConfig& config) {
+  return {.memory = DataSize{daemon.memory.bytes / config.workers},
+          .max_flows = std::max(daemon.max_flows / config.workers, 1U),
+          .frame_prefix = prefix_bytes_of(config),
+          .idle = daemon.idle};
+}
+
+Shape::Shape(SharedDivert& common, const DaemonConfig& daemon, const ShapeConfig& config,
+             CompiledMatches& matches, WorkerSet& workers, MemorySource& memory, const CaptureShare& share,
+             Attachment::Log log, const SharedSeats* seats)
+    : common_(common),
       matches_(matches),
       share_(share),
       log_(std::move(log)),
       config_(config),
       hash_seed_(random_seed()),
-      classifier_(make_classifier(config, hash_seed_, matches_)),
-      parts_(make_parts(daemon, config, workers, memory)),
+      cgroups_(places_of(config, common_)),
+      classifier_(make_classifier(config, hash_seed_, matches_, cgroups_)),
+      hook_classes_(make_hook_classes(config, matches_, *classifier_)),
+      parts_(make_parts(daemon, config, workers, memory, seats)),
       asked_readings_(parts_.size()),
       last_readings_(parts_.size()) {}
 
@@ -163,8 +246,12 @@ int Shape::interface_index(Netlink& netlink) const {
 }
 
 void Shape::attach() {
-  attachment_ = std::make_unique<Attachment>(daemon_, config_, classifier_, parts_, share_, log_);
+  attachment_ = std::make_unique<Attachment>(common_, config_, classifier_, parts_, share_, log_);
   try {
+    attachment_->ask_cgroups(bits_of(cgroups_));
+    note_link_header();
+    lets_go_ = false;
+    let_go();
     attachment_->start();
     state_.clear();
     note_wire();
@@ -173,6 +260,12 @@ void Shape::attach() {
     attachment_.reset();
     throw;
   }
+}
+
+// A trace has packets of one kind.
+void Shape::note_link_header() {
+  if (std::exchange(link_header_, attachment_->link_header()) == link_header_) return;
+  for (const Capture& capture : captures_) capture.tap->end();
 }
 
 // One that was laid at another interface before goes: it would carry for ever what nobody shapes.
@@ -225,23 +318,39 @@ void Shape::prepare(const ShapeConfig& config) {
     if (const std::string error = attachment_->capture_error(); !error.empty())
       throw std::runtime_error(title() + ": cannot be changed, capture ended: " + error);
   }
+  if (attachment_ != nullptr && attachment_->link_header() == LinkHeader::none) refuse_ethernet_needs(config);
   std::vector<Reconfiguration::Part> parts;
   for (const auto& part : parts_)
-    parts.push_back({.change = part->shaper.prepare(classes_of(config)), .waiter = &part->worker().waiter()});
+    parts.push_back({.change = part->shaper.prepare(classes_of(config), tree_of(config)),
+                     .waiter = &part->worker().waiter()});
+  CgroupPlaces cgroups = places_of(config, common_);
+  const auto classifier = make_classifier(config, hash_seed_, matches_, cgroups);
+  std::vector<HookClass> hook_classes = make_hook_classes(config, matches_, *classifier);
+  prepare_networks(hook_classes);
   prepared_ = Prepared{.config = config,
-                       .reconfiguration = std::make_unique<Reconfiguration>(
-                           make_classifier(config, hash_seed_, matches_), std::move(parts))};
+                       .cgroups = std::move(cgroups),
+                       .hook_classes = std::move(hook_classes),
+                       .reconfiguration = std::make_unique<Reconfiguration>(classifier, std::move(parts))};
+}
+
+void Shape::begin_put_in_force() {
+  if (attachment_) attachment_->begin_take_all_out();
 }
 
 void Shape::put_in_force() {
   config_ = std::move(prepared_->config);
   reconfiguration_ = std::move(prepared_->reconfiguration);
+  past_cgroups_ = std::exchange(cgroups_, std::move(prepared_->cgroups));
+  hook_classes_ = std::move(prepared_->hook_classes);
   prepared_.reset();
   in_force_ = reconfiguration_->done();
   handed_over_ = clock_.now();
   classifier_ = reconfiguration_->classifier();
+  lets_go_ = false;
   for (const auto& part : parts_) part->set_precision(config_.precision);
   if (attachment_) {
+    attachment_->take_all_out();
+    attachment_->ask_cgroups(bits_of(past_cgroups_) | bits_of(cgroups_));
     attachment_->reconfigure(config_, *reconfiguration_);
   } else {
     put_in_force_unattached(*reconfiguration_);
@@ -299,6 +408,7 @@ void Shape::maintain(Netlink& netlink) {
 void Shape::look_after(Netlink& netlink) {
   const auto all = [&] {
     repair(netlink);
+    prepared_.reset();  // of a reload that was refused for another shape
     report();
   };
   if (attempt(all)) trouble_.clear();
@@ -406,16 +516,61 @@ std::string Shape::starvation() const {
   return {};
 }
 
+// Of instances, which are served by the same workers, it is said once, of their pattern.
 void Shape::log_starvation() {
+  if (!config_.pattern.empty()) return;
   const std::string now = starvation();
   if (!now.empty() && starvation_logged_.empty()) log_(title() + ": " + now);
   starvation_logged_ = now;
+}
+
+// Not before all workers have the classes by which packets go on, and not while somebody wants to see them.
+void Shape::let_go() {
+  if (!attachment_ || !is_in_force()) return;
+  const bool may = !captures_unshaped();
+  if (may == lets_go_) return;
+  lets_go_ = may;
+  if (may) {
+    attachment_->let_go_by(hook_classes_);
+  } else {
+    attachment_->take_all_out();
+  }
+}
+
+// Packets are told of them as long as some worker may classify by them.
+void Shape::forget_past_cgroups() {
+  if (past_cgroups_.empty() || !is_in_force()) return;
+  if (attachment_) attachment_->ask_cgroups(bits_of(cgroups_));
+  past_cgroups_.clear();
+}
+
+void Shape::note_cgroup_mount() {
+  const bool missing = !cgroups_.empty() && !common_.cgroups().is_mounted();
+  if (missing && !no_cgroup_mount_logged_) {
+    log_(title() +
+         ": cgroup v2 is mounted nowhere that headgated can see; classes with cgroup take nothing "
+         "until it is");
+  }
+  no_cgroup_mount_logged_ = missing;
+}
+
+// Beside those in force, so that what does not change is shared. What fails is tried again when it is needed, and reported.
+void Shape::prepare_networks(std::vector<HookClass>& classes) {
+  if (config_.capture != CaptureMethod::bpf || !HookMatches::may_let_go(classes)) return;
+  try {
+    load_networks(classes, common_.networks());
+  } catch (const std::exception&) {
+    for (HookClass& one : classes) one.source = one.destination = nullptr;
+  }
 }
 
 void Shape::report() {
   log_openings();
   log_starvation();
   remove_closed_taps(clock_.now());
+  forget_past_cgroups();
+  note_cgroup_mount();
+  let_go();
   if (!attachment_) return;
   for (const std::string& notice : hook_notices_.new_in(attachment_->divert().counts()))
     log_(title() + ": " + notice);
@@ -444,6 +599,7 @@ void Shape::capture(const std::shared_ptr<PacketTap>& tap) {
   if (!is_in_force()) throw std::runtime_error(title() + ": " + kNotTaken);
   const auto added = std::make_shared<std::atomic<std::size_t>>(0);
   captures_.push_back({tap});
+  let_go();
   const auto answers = change_taps([added, tap, classifier = classifier_](PacketTaps& taps) {
     *added += taps.add(tap, classifier->classes()) ? 1 : 0;
   });
@@ -452,6 +608,15 @@ void Shape::capture(const std::shared_ptr<PacketTap>& tap) {
   tap->close();
   throw std::runtime_error(answered ? "there are as many captures of " + title() + " as there may be"
                                     : "a worker of " + title() + " does not answer");
+}
+
+bool Shape::captures_unshaped() const {
+  return std::any_of(captures_.begin(), captures_.end(), [this](const Capture& capture) {
+    const auto class_config =
+        std::find_if(config_.classes.begin(), config_.classes.end(),
+                     [&](const ClassConfig& one) { return one.name == capture.tap->class_name(); });
+    return !capture.tap->closed() && class_config != config_.classes.end() && class_config->bypass;
+  });
 }
 
 std::size_t Shape::captures() const {
@@ -486,6 +651,7 @@ Shape::Losses Shape::losses() const {
 }
 
 void Shape::ask_for_statistics() {
+  if (attachment_) attachment_->count_let_go();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     // One that it has answered too late is older than it seems.
     const std::future<void>& done = asked_readings_[i].done;
@@ -494,7 +660,7 @@ void Shape::ask_for_statistics() {
 }
 
 void Shape::ask_for_reading(std::size_t part) {
-  const bool alone = parts_.size() == 1;
+  const bool alone = parts_.size() == 1 && config_.pattern.empty();
   const auto reading = std::make_shared<ShaperReading>();
   asked_readings_[part] = {
       reading, parts_[part]->worker().ask([&shaper = parts_[part]->shaper, reading, alone](Instant now) {
@@ -526,7 +692,8 @@ ShapeStatistics Shape::statistics(Instant patience) {
                          .direction = config_.direction,
                          .diverting = diverting() && !open,
                          .state = state,
-                         .divert = attachment_ ? attachment_->divert().method() : daemon_.divert,
+                         .limits = attachment_ ? attachment_->limits() : std::vector<std::string>{},
+                         .divert = attachment_ ? attachment_->divert().method() : common_.wanted_method(),
                          .shaper = sum_of(last_readings_),
                          .lost_ring = lost.ring,
                          .lost_device = lost.device,

@@ -21,21 +21,30 @@
 #include "core/classifier.hpp"
 #include "core/shaper.hpp"
 #include "core/shaper_reading.hpp"
-#include "headgate/config.hpp"
-#include "headgate/statistics.hpp"
 #include "hook_notices.hpp"
 #include "linux/netlink.hpp"
+#include "vocabulary/config.hpp"
+#include "vocabulary/statistics.hpp"
 
 namespace headgate {
 
 class CompiledMatches;
 
+// Where the instances of a pattern are served: by the same workers, with one budget at each for all of them.
+struct SharedSeats {
+  std::vector<WorkerThread*> threads;
+  std::vector<std::shared_ptr<ShaperBudget>> budgets;  // by thread
+};
+// What a shape may use at each of its workers.
+ShaperLimits limits_of(const DaemonConfig& daemon, const ShapeConfig& config);
+
 class Shape {
  public:
-  // Throws a sentence for the administrator. `matches`, `workers` and `memory` outlive the shape. `log` gets what is worth a
-  // line; called by any thread.
-  Shape(const DaemonConfig& daemon, const ShapeConfig& config, CompiledMatches& matches, WorkerSet& workers,
-        MemorySource& memory, const CaptureShare& share, Attachment::Log log);
+  // Throws a sentence for the administrator. `common`, `matches`, `workers` and `memory` outlive the shape. `log` gets what is
+  // worth a line; called by any thread. `seats`: null, or those of all instances of the shape's pattern.
+  Shape(SharedDivert& common, const DaemonConfig& daemon, const ShapeConfig& config, CompiledMatches& matches,
+        WorkerSet& workers, MemorySource& memory, const CaptureShare& share, Attachment::Log log,
+        const SharedSeats* seats = nullptr);
   ~Shape();
   Shape(const Shape&) = delete;
   Shape& operator=(const Shape&) = delete;
@@ -50,7 +59,9 @@ class Shape {
   // Other classes; interface and direction must be the same. prepare() does all that can fail, throws a sentence, and
   // changes nothing; it may be done again. put_in_force() hands what was prepared to the workers: it is in force, from each
   // worker's next packet on, however late that is. False: at `patience` some worker has not taken it yet.
+  // Of many shapes, begin_put_in_force() of all comes first, so that the kernel is waited for once.
   void prepare(const ShapeConfig& config);
+  void begin_put_in_force();
   void put_in_force();
   bool wait_until_in_force(Instant patience);
 
@@ -80,6 +91,8 @@ class Shape {
   // asked again before it has answered.
   void ask_for_statistics();
   ShapeStatistics statistics(Instant patience);
+  // By worker, as last read by statistics(). With delays where the shape has several workers or is an instance.
+  const std::vector<ShaperReading>& readings() const { return last_readings_; }
   // The largest `limit` flows of a class, by packets sent, dropped and queued. Read in small steps. None where the workers
   // do not answer in time, or have not taken the classes of the last reload, by which the keys are read.
   std::vector<FlowStatistics> largest_flows(const std::string& class_name, std::size_t limit);
@@ -87,7 +100,8 @@ class Shape {
   // What happens to the packets of the tap's class goes into the tap, until it is closed. It is ended when the class is
   // no longer in force or the shape stops. Throws a sentence when that is not possible.
   void capture(const std::shared_ptr<PacketTap>& tap);
-  std::size_t captures() const;  // that are not closed
+  LinkHeader link_header() const { return link_header_; }  // that a tap must have; another one ends it
+  std::size_t captures() const;                            // that are not closed
 
  private:
   void attach();
@@ -99,9 +113,15 @@ class Shape {
   void remove_closed_taps(Instant patience);
   bool attempt(const std::function<void()>& action);
   void report();
+  void let_go();
+  void forget_past_cgroups();
+  void note_cgroup_mount();
+  void prepare_networks(std::vector<HookClass>& classes);
+  bool captures_unshaped() const;
   void repair(Netlink& netlink);
   void try_to_attach();
   void end_attachment(const std::string& reason);
+  void note_link_header();
   void note_wire();
   void remove_kept_wire() const;
   std::string why_not_intact(Netlink& netlink) const;
@@ -123,23 +143,29 @@ class Shape {
   };
   Losses losses() const;
 
-  const DaemonConfig daemon_;
+  SharedDivert& common_;
   CompiledMatches& matches_;
   const CaptureShare share_;
   const Attachment::Log log_;
   ShapeConfig config_;
   const std::uint64_t hash_seed_;
+  CgroupPlaces cgroups_;       // of the classes
+  CgroupPlaces past_cgroups_;  // of those before, until all workers have the new ones
   std::shared_ptr<const Classifier> classifier_;
+  std::vector<HookClass> hook_classes_;  // likewise, for the interface's hook
+  bool lets_go_ = false;                 // by them, as far as that is possible
   MonotonicClock clock_;
   ShapeParts parts_;
-  std::unique_ptr<Attachment> attachment_;  // none: the host is open
-  bool running_ = false;                    // between start() and stop()
-  std::string state_ = "not started";       // empty while diverting
-  std::string bypass_;                      // what lets packets pass us by while diverting
+  std::unique_ptr<Attachment> attachment_;         // none: the host is open
+  LinkHeader link_header_ = LinkHeader::ethernet;  // of the last attachment
+  bool running_ = false;                           // between start() and stop()
+  std::string state_ = "not started";              // empty while diverting
+  std::string bypass_;                             // what lets packets pass us by while diverting
   Losses past_losses_;
   std::uint64_t openings_logged_ = 0;
   bool open_switch_logged_ = false;
   std::string starvation_logged_;
+  bool no_cgroup_mount_logged_ = false;
   std::string trouble_;  // the last that attempt() met; empty: the last look_after() met none
   int wired_index_ = 0;  // the interface where the wire was laid last
   HookNotices hook_notices_;
@@ -152,6 +178,8 @@ class Shape {
 
   struct Prepared {
     ShapeConfig config;
+    CgroupPlaces cgroups;
+    std::vector<HookClass> hook_classes;
     std::unique_ptr<Reconfiguration> reconfiguration;
   };
   std::optional<Prepared> prepared_;

@@ -86,6 +86,14 @@ void WorkerThread::call(Worker::Request request) {
   answer.get();
 }
 
+WorkerRing& WorkerThread::ring(SharedDivert& common) {
+  if (!ring_) {
+    ring_ = common.make_ring();
+    call([this](Instant) { worker_.add_shared(ring_->buffer()); });
+  }
+  return *ring_;
+}
+
 void WorkerThread::serve(Precision precision) {
   ++(precision == Precision::high ? high_ : normal_);
   choose_precision();
@@ -129,10 +137,11 @@ void WorkerThread::choose_precision() {
 
 WorkerSet::WorkerSet(std::size_t workers, MemorySource& memory, WorkerThread::Log log,
                      WorkerThread::Meanwhile meanwhile)
-    : most_(workers != 0 ? workers : std::max(1U, std::thread::hardware_concurrency())),
-      memory_(memory),
-      log_(std::move(log)),
-      meanwhile_(std::move(meanwhile)) {}
+    : most_(most(workers)), memory_(memory), log_(std::move(log)), meanwhile_(std::move(meanwhile)) {}
+
+std::size_t WorkerSet::most(std::size_t workers) {
+  return workers != 0 ? workers : std::max(1U, std::thread::hardware_concurrency());
+}
 
 std::vector<WorkerThread*> WorkerSet::choose(std::size_t count, bool real_time) {
   std::vector<WorkerThread*> kind;

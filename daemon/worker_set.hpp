@@ -18,10 +18,11 @@
 #include <vector>
 
 #include "core/memory_area.hpp"
-#include "headgate/config.hpp"
 #include "linux/processor_share.hpp"
+#include "linux/shared_divert.hpp"
 #include "linux/timer_waiter.hpp"
 #include "pipeline/worker.hpp"
+#include "vocabulary/config.hpp"
 
 namespace headgate {
 
@@ -47,6 +48,10 @@ class WorkerThread {
   static constexpr Duration kSlice = std::chrono::milliseconds(100);
   static constexpr Duration kLongestAnswer = std::chrono::seconds(10);
 
+  // Where the divert programs copy packets to for its shapes. Made when it is asked for the first time; throws
+  // std::system_error. `common`: always the same, which outlives this.
+  WorkerRing& ring(SharedDivert& common);
+
   // A shape with this precision is served from here on, or no more. High precision holds for all that it serves.
   void serve(Precision precision);
   void leave(Precision precision);
@@ -68,6 +73,7 @@ class WorkerThread {
   const Meanwhile meanwhile_;
   MonotonicClock clock_;
   TimerWaiter waiter_;
+  std::unique_ptr<WorkerRing> ring_;
   Worker worker_;
   std::size_t normal_ = 0;  // shapes of this precision
   std::size_t high_ = 0;
@@ -84,6 +90,9 @@ class WorkerSet {
   // `workers`: 0: one a processor at most. `memory` outlives it. `meanwhile`: see WorkerThread::wait_for().
   WorkerSet(std::size_t workers, MemorySource& memory, WorkerThread::Log log,
             WorkerThread::Meanwhile meanwhile);
+
+  // How many there are at most, but for shapes that want more.
+  static std::size_t most(std::size_t workers);
 
   // The `count` workers that a new shape gets: different ones of one kind, those that serve the fewest shapes. Makes
   // threads where there may be more.

@@ -21,6 +21,11 @@ CaptureStream::CaptureStream(std::shared_ptr<PacketTap> tap, const std::string& 
     : tap_(std::move(tap)), to_real_time_(to_real_time) {
   PcapngWriter writer(preamble_);
   writer.section_header("headgate");
+  // Libpcap 1.10.3 takes a second interface of this link type for one of another type.
+  if (tap_->link_header() == LinkHeader::none) {
+    writer.interface(class_name, "packets of class " + class_name, LinkHeader::none);
+    return;
+  }
   std::uint32_t next = 0;
   for (std::size_t i = 0; i < kPacketEventCount; ++i) {
     const auto event = static_cast<PacketEvent>(i);

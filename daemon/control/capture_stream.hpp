@@ -1,7 +1,7 @@
 // A capture as a pcapng trace, for the client that asked for it. Main thread.
 //
-// One pcapng interface for each event captured, named "eth0/egress/dns received" and so on; the comment of each
-// packet is the event, "received", "sent" or "dropped: queue_full". Packets that were missed because the client read
+// One pcapng interface for each event captured, named "eth0/egress/dns received" and so on; of bare IP packets, one for
+// all, "wg0/egress/dns". The comment of each packet is the event, "received", "sent" or "dropped: queue_full". Packets that were missed because the client read
 // too slowly stand as dropped in the statistics of interface 0.
 #pragma once
 

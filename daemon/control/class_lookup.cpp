@@ -3,6 +3,30 @@
 #include "config/quantity_text.hpp"
 
 namespace headgate {
+namespace {
+
+// Of one shape, or of the sums of a pattern, those that `name` may mean; `short_too`: also by the class's name alone.
+std::vector<FoundClass> find_in(const ShapeStatistics& shape, std::string_view name, bool short_too) {
+  std::vector<FoundClass> found;
+  for (const ClassConfig& config : shape.config.classes) {
+    std::string full_name = full_class_name(shape, config.name);
+    const bool meant = full_name == name || (short_too && (name.empty() || config.name == name));
+    if (meant) found.push_back({.name = std::move(full_name), .config = &config, .counted = &shape});
+  }
+  return found;
+}
+
+std::vector<const ShapeStatistics*> instances_of(const std::vector<ShapeStatistics>& shapes,
+                                                 const ShapeStatistics& sum) {
+  std::vector<const ShapeStatistics*> instances;
+  for (const ShapeStatistics& shape : shapes) {
+    if (shape.config.pattern == sum.interface && shape.direction == sum.direction)
+      instances.push_back(&shape);
+  }
+  return instances;
+}
+
+}  // namespace
 
 std::string full_class_name(const ShapeStatistics& shape, std::string_view class_name) {
   std::string name = shape.interface;
@@ -13,13 +37,22 @@ std::string full_class_name(const ShapeStatistics& shape, std::string_view class
   return name;
 }
 
-std::vector<ClassPosition> find_classes(const std::vector<ShapeStatistics>& shapes, std::string_view name) {
-  std::vector<ClassPosition> found;
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const std::vector<ClassConfig>& classes = shapes[i].config.classes;
-    for (std::size_t j = 0; j < classes.size(); ++j) {
-      if (full_class_name(shapes[i], classes[j].name) == name) return {{i, j}};
-      if (name.empty() || classes[j].name == name) found.push_back({i, j});
+std::vector<FoundClass> find_classes(const std::vector<ShapeStatistics>& shapes,
+                                     const std::vector<PatternStatistics>& patterns, std::string_view name) {
+  std::vector<FoundClass> found;
+  for (const ShapeStatistics& shape : shapes) {
+    for (FoundClass& one : find_in(shape, name, shape.config.pattern.empty())) {
+      one.shapes = {&shape};
+      if (one.name == name) return {std::move(one)};
+      found.push_back(std::move(one));
+    }
+  }
+  for (const PatternStatistics& pattern : patterns) {
+    for (FoundClass& one : find_in(pattern.sum, name, true)) {
+      one.shapes = instances_of(shapes, pattern.sum);
+      one.of_pattern = true;
+      if (one.name == name) return {std::move(one)};
+      found.push_back(std::move(one));
     }
   }
   return found;

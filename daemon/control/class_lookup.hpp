@@ -1,4 +1,5 @@
-// Finds a class by the name a user gives: "eth0/egress/dns", or "dns" where that is unique.
+// Finds a class by the name a user gives: "eth0/egress/dns", "veth*/egress/dns" for that of all instances of a pattern, or
+// "dns" where that is unique.
 #pragma once
 
 #include <cstddef>
@@ -6,20 +7,24 @@
 #include <string_view>
 #include <vector>
 
-#include "headgate/statistics.hpp"
+#include "vocabulary/statistics.hpp"
 
 namespace headgate {
 
 std::string full_class_name(const ShapeStatistics& shape, std::string_view class_name);
 
-// A class of a status: positions into its shapes and their configured classes.
-struct ClassPosition {
-  std::size_t shape = 0;
-  std::size_t index = 0;
+// A class of one shape, or of all instances of a pattern together.
+struct FoundClass {
+  std::string name;                            // in full
+  const ClassConfig* config = nullptr;         // of the statistics that were searched
+  const ShapeStatistics* counted = nullptr;    // likewise: the shape, or the pattern's sums
+  std::vector<const ShapeStatistics*> shapes;  // that one shape, or the pattern's instances; perhaps none
+  bool of_pattern = false;
 };
 
-// All classes that `name` may mean, in order of configuration; a full name means one class only. Empty name:
-// all.
-std::vector<ClassPosition> find_classes(const std::vector<ShapeStatistics>& shapes, std::string_view name);
+// All classes that `name` may mean: those of shapes in order, then those of patterns. A full name means one class only. By
+// a short name the instances of a pattern are one. Empty name: all, likewise.
+std::vector<FoundClass> find_classes(const std::vector<ShapeStatistics>& shapes,
+                                     const std::vector<PatternStatistics>& patterns, std::string_view name);
 
 }  // namespace headgate

@@ -1,6 +1,7 @@
 #include "control/control_handler.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -8,7 +9,7 @@
 #include "config/suggestion.hpp"
 #include "control/class_lookup.hpp"
 #include "control/statistics_json.hpp"
-#include "headgate/control_message.hpp"
+#include "vocabulary/control_message.hpp"
 
 namespace headgate {
 namespace {
@@ -19,6 +20,8 @@ constexpr int kDeepestRequest = 8;  // requests are flat; nothing deeper is wort
 
 // `flows` without a class looks at all of them, each of which costs a walk over the flow table of its shape.
 constexpr std::size_t kMaxClassesAtOnce = 16;
+// Where workers do not answer, further instances of a pattern are not asked after so long.
+constexpr std::chrono::seconds kFlowsPatience{1};
 
 // Becomes an error reply.
 struct RequestError {
@@ -52,6 +55,7 @@ struct Request {
   std::string class_name;
   std::size_t limit = kDefaultFlowLimit;
   PacketEventSet events{true, true, true};
+  bool instances = true;  // each instance of a pattern, too
 };
 
 Json parse_object(std::string_view line) {
@@ -91,6 +95,11 @@ std::size_t limit_member(const Json& value) {
                      {}};
 }
 
+bool flag_member(const std::string& name, const Json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  throw RequestError{kErrorBadRequest, "member " + in_quotes(name) + " is not true or false", {}};
+}
+
 RequestError bad_events() {
   std::string message = "member \"events\" is not an array of one or more of:";
   for (const std::string_view name : kPacketEventNames) message += " " + in_quotes(name);
@@ -122,6 +131,8 @@ Request parse_request(std::string_view line) {
       request.limit = limit_member(value);
     } else if (name == "events") {
       request.events = events_member(value);
+    } else if (name == "instances") {
+      request.instances = flag_member(name, value);
     } else {
       throw RequestError{kErrorBadRequest, "unknown member " + in_quotes(name) + " in the request", {}};
     }
@@ -144,11 +155,15 @@ Json answer_version(const Request&, DaemonControl& daemon) {
   return status_reply(daemon.status());
 }
 
-Json answer_show(const Request&, DaemonControl& daemon) {
+Json answer_show(const Request& request, DaemonControl& daemon) {
   const DaemonStatus status = daemon.status();
   Json reply = status_reply(status);
+  reply["kernel_lacks"] = status.kernel_lacks;
   Json& shapes = reply["shapes"] = Json::array();
-  for (const ShapeStatistics& shape : status.shapes) shapes.push_back(to_json(shape));
+  for (const ShapeStatistics& shape : status.shapes)
+    if (request.instances || shape.config.pattern.empty()) shapes.push_back(to_json(shape));
+  Json& patterns = reply["patterns"] = Json::array();
+  for (const PatternStatistics& pattern : status.patterns) patterns.push_back(to_json(pattern));
   return reply;
 }
 
@@ -161,25 +176,22 @@ Json answer_reload(const Request&, DaemonControl& daemon) {
   return {{"schema", kSchema}, {"reloaded", true}, {"messages", result.messages}};
 }
 
-std::string full_name(const DaemonStatus& status, const ClassPosition& position) {
-  const ShapeStatistics& shape = status.shapes[position.shape];
-  return full_class_name(shape, shape.config.classes[position.index].name);
+std::vector<FoundClass> find_classes(const DaemonStatus& status, std::string_view name) {
+  return find_classes(status.shapes, status.patterns, name);
 }
 
-std::vector<std::string> full_names(const DaemonStatus& status, const std::vector<ClassPosition>& positions) {
+std::vector<std::string> full_names(const std::vector<FoundClass>& classes) {
   std::vector<std::string> names;
-  names.reserve(positions.size());
-  for (const ClassPosition& position : positions) names.push_back(full_name(status, position));
+  names.reserve(classes.size());
+  for (const FoundClass& one : classes) names.push_back(one.name);
   return names;
 }
 
 RequestError unknown_class(const DaemonStatus& status, const std::string& name) {
-  const std::vector<ClassPosition> all = find_classes(status.shapes, "");
-  RequestError error{kErrorUnknownClass, "no class " + in_quotes(name), full_names(status, all)};
+  const std::vector<FoundClass> all = find_classes(status, "");
+  RequestError error{kErrorUnknownClass, "no class " + in_quotes(name), full_names(all)};
   std::vector<std::string_view> names(error.details.begin(), error.details.end());
-  for (const ClassPosition& position : all) {
-    names.push_back(status.shapes[position.shape].config.classes[position.index].name);
-  }
+  for (const FoundClass& one : all) names.push_back(one.config->name);
   const std::optional<std::string_view> nearest = nearest_word(name, names);
   if (error.details.empty()) {
     error.message += ": no class is configured";
@@ -191,20 +203,20 @@ RequestError unknown_class(const DaemonStatus& status, const std::string& name) 
   return error;
 }
 
-std::vector<ClassPosition> select_classes(const DaemonStatus& status, const std::string& name) {
-  std::vector<ClassPosition> positions = find_classes(status.shapes, name);
+std::vector<FoundClass> select_classes(const DaemonStatus& status, const std::string& name) {
+  std::vector<FoundClass> found = find_classes(status, name);
   if (name.empty()) {
-    if (positions.size() <= kMaxClassesAtOnce) return positions;
+    if (found.size() <= kMaxClassesAtOnce) return found;
     throw RequestError{
         kErrorAmbiguousClass,
-        "there are too many classes to show the flows of all, name one of:", full_names(status, positions)};
+        "there are too many classes to show the flows of all, name one of:", full_names(found)};
   }
-  if (positions.empty()) throw unknown_class(status, name);
-  if (positions.size() > 1) {
+  if (found.empty()) throw unknown_class(status, name);
+  if (found.size() > 1) {
     throw RequestError{kErrorAmbiguousClass,
-                       "class " + in_quotes(name) + " may be any of:", full_names(status, positions)};
+                       "class " + in_quotes(name) + " may be any of:", full_names(found)};
   }
-  return positions;
+  return found;
 }
 
 Json class_summary(const std::string& name, const ClassConfig& config, std::size_t flows) {
@@ -220,18 +232,22 @@ struct FlowOfClass {
   std::uint64_t size() const { return flow.sent.packets + flow.dropped.packets + flow.queued.packets; }
 };
 
-// The classes' flows, largest first. A bypass class has none.
-std::vector<FlowOfClass> collect_flows(const DaemonStatus& status,
-                                       const std::vector<ClassPosition>& positions, std::size_t limit,
-                                       DaemonControl& daemon) {
+// The classes' flows, largest first, each with the class of its own interface. A bypass class has none. One whose interface
+// has gone meanwhile has none either, where it is one of several.
+std::vector<FlowOfClass> collect_flows(const DaemonStatus& status, const std::vector<FoundClass>& classes,
+                                       std::size_t limit, DaemonControl& daemon) {
   std::vector<FlowOfClass> collected;
-  for (const ClassPosition& position : positions) {
-    const ShapeStatistics& shape = status.shapes[position.shape];
-    const ClassConfig& config = shape.config.classes[position.index];
-    if (config.bypass) continue;
-    auto flows = daemon.flows({shape.interface, shape.direction, config.name, limit});
-    if (!flows) throw unknown_class(status, full_name(status, position));
-    for (FlowStatistics& flow : *flows) collected.push_back({flow, &config, full_name(status, position)});
+  const auto give_up = std::chrono::steady_clock::now() + kFlowsPatience;
+  for (const FoundClass& one : classes) {
+    if (one.config->bypass) continue;
+    for (const ShapeStatistics* shape : one.shapes) {
+      if (one.of_pattern && std::chrono::steady_clock::now() > give_up) break;
+      auto flows = daemon.flows({shape->interface, shape->direction, one.config->name, limit});
+      if (!flows && !one.of_pattern) throw unknown_class(status, one.name);
+      if (!flows) continue;
+      for (FlowStatistics& flow : *flows)
+        collected.push_back({flow, one.config, full_class_name(*shape, one.config->name)});
+    }
   }
   std::stable_sort(collected.begin(), collected.end(),
                    [](const FlowOfClass& a, const FlowOfClass& b) { return a.size() > b.size(); });
@@ -249,19 +265,32 @@ std::uint64_t flow_records(const ShapeStatistics& shape, const std::string& clas
 
 Json answer_flows(const Request& request, DaemonControl& daemon) {
   const DaemonStatus status = daemon.status();
-  const std::vector<ClassPosition> positions = select_classes(status, request.class_name);
+  const std::vector<FoundClass> found = select_classes(status, request.class_name);
   Json reply = status_reply(status);
   Json& classes = reply["classes"] = Json::array();
-  for (const ClassPosition& position : positions) {
-    const ShapeStatistics& shape = status.shapes[position.shape];
-    const ClassConfig& config = shape.config.classes[position.index];
-    classes.push_back(class_summary(full_name(status, position), config, flow_records(shape, config.name)));
-  }
+  for (const FoundClass& one : found)
+    classes.push_back(class_summary(one.name, *one.config, flow_records(*one.counted, one.config->name)));
   Json& flows = reply["flows"] = Json::array();
-  for (const FlowOfClass& item : collect_flows(status, positions, request.limit, daemon)) {
+  for (const FlowOfClass& item : collect_flows(status, found, request.limit, daemon)) {
     flows.push_back(to_json(item.flow, item.config->key, item.class_name));
   }
   return reply;
+}
+
+// A trace has the packets of one interface.
+RequestError several_interfaces(const FoundClass& found) {
+  if (found.shapes.empty()) {
+    return {kErrorRefused,
+            "no capture: " + found.name + " is a class of a pattern that no interface matches now",
+            {}};
+  }
+  return {kErrorRefused,
+          "no capture: " + found.name +
+              " is the class of all interfaces that match, and a trace is of one: "
+              "write " +
+              full_class_name(*found.shapes.front(), found.config->name) +
+              (found.shapes.size() > 1 ? ", or that of another interface" : ""),
+          {}};
 }
 
 // The trace follows the reply.
@@ -269,15 +298,16 @@ Reply answer_capture(const Request& request, DaemonControl& daemon) {
   const DaemonStatus status = daemon.status();
   if (request.class_name.empty())
     throw RequestError{kErrorBadRequest, "the request has no member \"class\"", {}};
-  const ClassPosition position = select_classes(status, request.class_name).front();
-  const ShapeStatistics& shape = status.shapes[position.shape];
+  const FoundClass found = select_classes(status, request.class_name).front();
+  if (found.of_pattern) throw several_interfaces(found);
+  const ShapeStatistics& shape = *found.shapes.front();
   CaptureResult result = daemon.capture({.interface = shape.interface,
                                          .direction = shape.direction,
-                                         .class_name = shape.config.classes[position.index].name,
+                                         .class_name = found.config->name,
                                          .events = request.events});
   if (!result.stream) throw RequestError{kErrorRefused, "no capture: " + result.refusal, {}};
   Json reply = status_reply(status);
-  reply["class"] = full_name(status, position);
+  reply["class"] = found.name;
   reply["events"] = Json::array();
   for (std::size_t i = 0; i < kPacketEventCount; ++i) {
     if (request.events[i]) reply["events"].push_back(kPacketEventNames[i]);

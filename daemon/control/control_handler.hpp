@@ -10,8 +10,8 @@
 
 #include "config/config_file.hpp"
 #include "control/capture_stream.hpp"
-#include "headgate/packet_event.hpp"
-#include "headgate/statistics.hpp"
+#include "vocabulary/packet_event.hpp"
+#include "vocabulary/statistics.hpp"
 
 namespace headgate {
 
@@ -20,7 +20,9 @@ struct DaemonStatus {
   std::string config_path;  // empty: configured on the command line
   std::int64_t pid = 0;
   Duration uptime{};
-  std::vector<ShapeStatistics> shapes;
+  std::vector<std::string> kernel_lacks;    // and what follows from it, a sentence each
+  std::vector<ShapeStatistics> shapes;      // instances of patterns among them
+  std::vector<PatternStatistics> patterns;  // in order of the configuration
 };
 
 struct FlowsQuery {

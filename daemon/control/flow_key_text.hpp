@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "headgate/flow_key.hpp"
+#include "vocabulary/flow_key.hpp"
 
 namespace headgate {
 

@@ -11,6 +11,7 @@ constexpr std::uint16_t kMajorVersion = 1;
 constexpr std::uint16_t kMinorVersion = 0;
 constexpr std::uint64_t kLengthUnknown = ~std::uint64_t{0};
 constexpr std::uint16_t kEthernet = 1;  // LINKTYPE_ETHERNET
+constexpr std::uint16_t kRawIp = 101;   // LINKTYPE_RAW
 constexpr char kNanoseconds = 9;        // as the power of ten of if_tsresol
 
 // Option codes; the same number means different things in different blocks.
@@ -71,9 +72,9 @@ void PcapngWriter::section_header(std::string_view application) {
   end(start);
 }
 
-void PcapngWriter::interface(std::string_view name, std::string_view description) {
+void PcapngWriter::interface(std::string_view name, std::string_view description, LinkHeader link_header) {
   const std::size_t start = begin(kInterface);
-  put(kEthernet);
+  put(link_header == LinkHeader::none ? kRawIp : kEthernet);
   put(std::uint16_t{0});
   put(kLongestFrame);
   option(kName, name);

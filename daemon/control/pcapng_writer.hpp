@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "pipeline/link_header.hpp"
+
 namespace headgate {
 
 class PcapngWriter {
@@ -24,8 +26,9 @@ class PcapngWriter {
   explicit PcapngWriter(std::string& out) : out_(out) {}
 
   void section_header(std::string_view application);
-  // Ethernet. The first is number 0, and so on.
-  void interface(std::string_view name, std::string_view description);
+  // Of Ethernet frames or of bare IP packets. The first is number 0, and so on.
+  void interface(std::string_view name, std::string_view description,
+                 LinkHeader link_header = LinkHeader::ethernet);
   void packet(std::uint32_t interface, std::uint64_t time, std::span<const std::byte> frame,
               std::uint32_t wire_length, std::string_view comment);
   // `dropped`: packets of this interface since the start that are missing from the trace.

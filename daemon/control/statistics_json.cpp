@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "config/control_limit_grammar.hpp"
-#include "config/dscp_grammar.hpp"
+#include "config/json_values.hpp"
+#include "config/keys.hpp"
 #include "config/quantity_text.hpp"
 #include "control/class_lookup.hpp"
 #include "control/flow_key_text.hpp"
@@ -31,10 +31,6 @@ Json shifts_json(const ScheduleShifts& shifts) {
   return {{"times", shifts.times}, {"seconds", static_cast<double>(shifts.total.count()) / 1e9}};
 }
 
-Json optional_text(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
-}
-
 double microseconds(Duration duration) {
   return static_cast<double>(duration.count()) / 1e3;
 }
@@ -44,33 +40,26 @@ Json to_json(const DelaySummary& delay) {
       {"p50", microseconds(delay.p50)}, {"p99", microseconds(delay.p99)}, {"max", microseconds(delay.max)}};
 }
 
-// The parts of a quantity as an array: its text is one bare element or a list as the file has it, which is
-// JSON too.
-Json parts(const std::string& text) {
-  if (text.empty()) return Json::array();
-  if (text.front() == '[') return Json::parse(text);
-  return Json::array({text});
+template <typename Key, typename Config>
+void add_member(Json& json, const Key& key, const Config& config) {
+  if (key.write != nullptr) json[std::string(key.name)] = key.write(config);
 }
 
-Json networks_json(const NetworkSelector& selector) {
-  return selector.networks ? Json(selector.networks->texts()) : Json::array();
-}
-
-// What was configured; a bypass class has no more than what it takes.
+// What the class takes, then how it is shaped.
 void add_config(Json& json, const ClassConfig& config) {
-  json["match"] = config.match;
-  json["dscp"] = dscp_texts(config.selectors.dscp);
-  json["src"] = networks_json(config.selectors.source);
-  json["dst"] = networks_json(config.selectors.destination);
-  json["bypass"] = config.bypass;
-  json["control"] = config.control;
-  auto add = [&](const char* name, const std::string& text) {
-    json[name] = parts(config.bypass ? "" : text);
-  };
-  add("key", to_text(config.key));
-  add("rate", to_text(config.rate));
-  add("burst", to_text(config.burst));
-  add("queue", to_text(config.queue));
+  for (const ClassKey& key : class_keys())
+    if (!key.shaping) add_member(json, key, config);
+  for (const ClassKey& key : class_keys())
+    if (key.shaping) add_member(json, key, config);
+}
+
+Json groups_json(const std::vector<GroupConfig>& groups) {
+  Json json = Json::array();
+  for (const GroupConfig& group : groups) {
+    Json& members = json.emplace_back(Json::object());
+    for (const GroupKey& key : group_keys()) add_member(members, key, group);
+  }
+  return json;
 }
 
 Json class_json(const ClassStatistics& statistics, const ClassConfig* config) {
@@ -82,6 +71,10 @@ Json class_json(const ClassStatistics& statistics, const ClassConfig* config) {
   json["dropped"] = to_json(statistics.dropped);
   json["queued"] = to_json(statistics.queued);
   json["delay_us"] = to_json(statistics.delay);
+  json["guaranteed"] = to_json(statistics.guaranteed);
+  json["marked"] = to_json(statistics.marked);
+  json["remarked"] = to_json(statistics.remarked);
+  json["held_by"] = text_or_null(statistics.held_by);
   return json;
 }
 
@@ -133,38 +126,44 @@ Json to_json(const FlowStatistics& flow, const KeySpec& spec, const std::string&
 
 Json to_json(const ShapeStatistics& shape) {
   const ShaperStatistics& shaper = shape.shaper;
-  Json json = {
-      {"interface", shape.interface},
-      {"direction", to_text(shape.direction)},
-      {"diverting", shape.diverting},
-      {"state", shape.state},
-      {"divert", to_text(shape.divert)},
-      {"forward_to", optional_text(shape.config.forward_to)},
-      {"segmentation", to_text(shape.config.segmentation)},
-      {"capture", to_text(shape.config.capture)},
-      {"precision", to_text(shape.config.precision)},
-      {"workers", shape.config.workers},
-      {"overhead", shape.config.overhead},
-      {"mpu", shape.config.mpu},
-      {"control_limit", parts(control_limit_text(shape.config.control_limit))},
-      {"received", to_json(shaper.received)},
-      {"sent", to_json(shaper.sent)},
-      {"dropped", to_json(shaper.dropped)},
-      {"queued", to_json(shaper.queued)},
-      {"unmatched", to_json(shaper.unmatched)},
-      {"unshaped", unshaped_json(shape.unshaped)},
-      {"unshapable", to_json(shape.hooks.unshapable)},
-      {"control_traffic", to_json(shape.hooks.control_traffic)},
-      {"foreign", to_json(shape.hooks.foreign)},
-      {"schedule_shifts", shifts_json(shaper.shifts)},
-      {"lost", {{"ring", packets_only(shape.lost_ring)}, {"device", packets_only(shape.lost_device)}}},
-      {"classes", Json::array()}};
+  Json json = {{"interface", shape.interface},
+               {"direction", to_text(shape.direction)},
+               {"pattern", text_or_null(shape.config.pattern)},
+               {"diverting", shape.diverting},
+               {"state", shape.state},
+               {"limits", shape.limits},
+               {"divert", to_text(shape.divert)}};
+  for (const ShapeKey& key : shape_keys()) add_member(json, key, shape.config);
+  json["groups"] = groups_json(shape.config.groups);
+  json.update(
+      {{"received", to_json(shaper.received)},
+       {"sent", to_json(shaper.sent)},
+       {"dropped", to_json(shaper.dropped)},
+       {"queued", to_json(shaper.queued)},
+       {"unmatched", to_json(shaper.unmatched)},
+       {"unshaped", unshaped_json(shape.unshaped)},
+       {"unshapable", to_json(shape.hooks.unshapable)},
+       {"control_traffic", to_json(shape.hooks.control_traffic)},
+       {"foreign", to_json(shape.hooks.foreign)},
+       {"schedule_shifts", shifts_json(shaper.shifts)},
+       {"lost", {{"ring", packets_only(shape.lost_ring)}, {"device", packets_only(shape.lost_device)}}},
+       {"classes", Json::array()}});
   for (const ClassStatistics& statistics : shaper.classes) {
     const auto& configs = shape.config.classes;
     const auto config = std::find_if(configs.begin(), configs.end(),
                                      [&](const ClassConfig& other) { return other.name == statistics.name; });
     json["classes"].push_back(class_json(statistics, config == configs.end() ? nullptr : &*config));
   }
+  return json;
+}
+
+Json to_json(const PatternStatistics& pattern) {
+  Json json = to_json(pattern.sum);
+  json["interfaces"] = pattern.interfaces;
+  json["diverting_interfaces"] = pattern.diverting;
+  Json& not_shaped = json["not_shaped"] = Json::array();
+  for (const UnshapedInterface& one : pattern.not_shaped)
+    not_shaped.push_back({{"interface", one.interface}, {"reason", one.reason}});
   return json;
 }
 

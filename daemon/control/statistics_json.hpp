@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "headgate/statistics.hpp"
+#include "vocabulary/statistics.hpp"
 
 namespace headgate {
 
@@ -16,5 +16,7 @@ nlohmann::ordered_json to_json(const FlowStatistics& flow, const KeySpec& spec,
                                const std::string& class_name);
 
 nlohmann::ordered_json to_json(const ShapeStatistics& shape);
+// The sums as those of a shape, with the names of the interfaces that are shaped, and of those that are not.
+nlohmann::ordered_json to_json(const PatternStatistics& pattern);
 
 }  // namespace headgate

@@ -28,7 +28,7 @@
 #include <utility>
 
 #include "headgate/clock.hpp"
-#include "headgate/control_message.hpp"
+#include "vocabulary/control_message.hpp"
 
 namespace headgate {
 

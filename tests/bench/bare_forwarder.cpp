@@ -106,10 +106,9 @@ class Forwarder {
  public:
   explicit Forwarder(const Options& options)
       : options_(options),
-        divert_({.interface = options.interface,
-                 .direction = options.forward_to.empty() ? Direction::egress : Direction::ingress,
-                 .mark = kMark,
-                 .forward_to = options.forward_to}),
+        divert_(common_, {.interface = options.interface,
+                          .direction = options.forward_to.empty() ? Direction::egress : Direction::ingress,
+                          .forward_to = options.forward_to}),
         ring_({.device_index = divert_.device_index(), .mtu = divert_.mtu()}),
         transmitter_({.interface_index = divert_.transmit_index(),
                       .mark = kMark,
@@ -195,6 +194,7 @@ class Forwarder {
   }
 
   const Options& options_;
+  SharedDivert common_{DivertMethod::automatic, kMark, 1};
   TrafficDivert divert_;
   PacketRing ring_;
   PacketTransmitter transmitter_;

@@ -7,6 +7,9 @@
 // overload   each packet's flow is drawn anew: the same mean load, but queues grow until some overflow.
 // shapes     as shape, with so many shapes of so many flows in one schedule; each batch is of one shape.
 //
+// tree       a link that is offered what it can carry, with so many classes in groups of 32, each with a guarantee and a
+//            ceiling; packets come in rounds of the classes, as in shape.
+//
 // items_per_second counts packets that went all the way; `dropped` is the share that overflowed.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
@@ -172,6 +175,72 @@ void overload(benchmark::State& state) {
 void shapes(benchmark::State& state) {
   run(state, Order::rounds, static_cast<std::size_t>(state.range(2)));
 }
+
+std::vector<ClassConfig> classes_of_tree(std::uint32_t count, std::uint64_t link, TreeConfig& tree) {
+  constexpr std::uint32_t kClassesOfAGroup = 32;
+  std::vector<ClassConfig> classes;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (i % kClassesOfAGroup == 0)
+      tree.groups.push_back({.name = "group " + std::to_string(i / kClassesOfAGroup)});
+    ClassConfig config = shaped_class("class " + std::to_string(i), {}, {.packets = 100});
+    config.place = {
+        .parent = tree.groups.back().name, .ceiling = BitRate{4 * link / count}, .weight = 1 + i % 4};
+    config.guarantee = BitRate{link / count / 2};
+    classes.push_back(config);
+  }
+  return classes;
+}
+
+void tree(benchmark::State& state) {
+  const auto count = static_cast<std::uint32_t>(state.range(0));
+  const auto frame_bytes = static_cast<std::size_t>(state.range(1));
+  const std::uint64_t link = kPacketsPerSecond * frame_bytes * 8;
+  const std::vector<std::byte> frame(frame_bytes);
+  TreeConfig config{.rate = BitRate{link}, .groups = {}};
+  const std::vector<ClassConfig> classes = classes_of_tree(count, link, config);
+  const ShaperLimits limits{.memory = DataSize{1024 * 1024 * 1024}};
+  HugePageSource memory;
+  Schedule schedule({.memory = limits.memory, .max_flows = limits.max_flows}, memory, kTestStart);
+  Shaper shaper(limits, classes, memory, config);
+  schedule.add(shaper);
+  std::vector<std::uint32_t> hashes;
+  for (const ClassConfig& one : classes) hashes.push_back(hash_key({}, class_hash_seed(one.name, 1)));
+  const std::vector<Arrival> order = random_arrivals(Order::rounds, classes, count);
+  std::array<ArrivingPacket, kBatch> batch;
+  std::array<DuePacket, kBatch> due;
+  Instant now = kTestStart;
+  std::size_t next = 0;
+  std::size_t sent = 0;
+  const auto step = [&] {
+    for (std::size_t i = 0; i < kBatch; ++i) {
+      batch[i].frame = frame;
+      batch[i].charged_bytes = static_cast<std::uint32_t>(frame_bytes);
+      batch[i].class_index = static_cast<ClassIndex>(order[next + i].flow);
+      batch[i].flow_hash = hashes[order[next + i].flow];
+      batch[i].arrival = now;
+    }
+    next = next + kBatch < order.size() ? next + kBatch : 0;
+    shaper.admit(batch, now);
+    while (const std::size_t released = schedule.release(now, due)) {
+      schedule.complete_sent(std::span(due).first(released), now);
+      sent += released;
+    }
+    schedule.grow_ahead();
+    now += Duration(kBatch * 1'000'000'000 / kPacketsPerSecond);
+  };
+  for (std::size_t warm = 0; warm < 1'000'000; warm += kBatch) step();
+  sent = 0;
+  for (auto _ : state) step();
+  state.SetItemsProcessed(static_cast<std::int64_t>(sent));
+  const ShaperStatistics statistics = shaper.statistics(now);
+  state.counters["dropped"] = static_cast<double>(total(statistics.dropped).packets) /
+                              static_cast<double>(statistics.received.packets);
+  state.counters["queued"] = static_cast<double>(statistics.queued.packets);
+  shaper.drop_all(DropReason::stop);
+  schedule.remove(shaper);
+}
+
+BENCHMARK(tree)->ArgNames({"classes", "bytes"})->Args({1'000, 64})->Args({4'000, 64})->MinTime(1.0);
 
 BENCHMARK(shape)
     ->ArgNames({"flows", "bytes"})

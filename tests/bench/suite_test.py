@@ -2,11 +2,12 @@
 
 import pytest
 
+from suite import paths
 from suite.effort import Effort
-from suite.figures import million, shapes
+from suite.figures import million, shapes, throughput
 from suite.other_build import OtherBuild
 from suite.report import Figure, Metric, Table
-from suite.sides import Headgate, Kernel
+from suite.sides import BareRingLoop, Headgate, Kernel, htb
 
 
 class Build:
@@ -50,6 +51,59 @@ def test_the_side_of_the_other_build_differs_in_name_and_programs_alone(side):
     assert other_inner._programs == Build.programs
     assert inner._programs != Build.programs
     assert other_inner._classes == inner._classes and other_inner._daemon_keys == inner._daemon_keys
+
+
+def test_what_capture_says_is_for_this_build_and_not_for_the_other(monkeypatch):
+    monkeypatch.setattr(Headgate, "capture", "bpf")
+    side = Headgate("")
+    assert side.capture == "bpf" and side.by(Build).capture is None
+
+
+@pytest.fixture
+def figure():
+    return Figure("a", "b")
+
+
+def test_the_side_by_the_ring_stands_beside_the_default_and_is_no_side_of_the_other_build():
+    side = Headgate("", name="headgate, shaped")
+    twins = side.by_ring()
+    assert [twin.capture for twin in twins] == ["ring"] and side.capture is None
+    assert names(Effort(rounds=1, against=Build).turns([side, *twins])) == [
+        "headgate, shaped", "other headgate, shaped", "headgate, shaped, capture ring"]
+
+
+@pytest.mark.parametrize("back_end", ["bpf", "ring"])
+def test_where_every_side_has_one_back_end_there_is_no_other_one_beside_it(monkeypatch, back_end):
+    monkeypatch.setattr(Headgate, "capture", back_end)
+    assert Headgate("").by_ring() == []
+
+
+class EgressPath:
+    name = paths.EGRESS
+
+
+@pytest.mark.parametrize("kpps, cpu_us, holds", [(170, 1.2, [True, True, True]), (119, 1.21, [False, False, False])])
+def test_single_packets_are_judged_by_the_other_build_by_htb_and_by_the_bare_ring_buffer_loop(figure, kpps, cpu_us, holds):
+    table = Table("a table:", "headgate", throughput.METRICS, compared="kpps")
+    table.add("headgate", {"kpps": kpps, "cpu_us": cpu_us})
+    for peer in ("other headgate", "tc htb", throughput.RING_LOOP):
+        table.add(peer, {"kpps": 100, "cpu_us": 1})
+    throughput.judge_single_packets(figure, table, EgressPath, 64)
+    assert [bar["holds"] for bar in figure.bars] == holds
+
+
+def test_bars_of_peers_that_were_left_out_are_not_shown(figure):
+    table = Table("a table:", "headgate", throughput.METRICS, compared="kpps")
+    table.add("headgate", {"kpps": 1, "cpu_us": 1})
+    throughput.judge_single_packets(figure, table, EgressPath, 1000)
+    assert figure.bars == []
+
+
+def test_the_names_by_which_peers_are_judged_are_those_of_the_sides():
+    egress = EgressPath()
+    egress.source = egress.shaper = None
+    names_of_peers = {side.name for side in (BareRingLoop(), *throughput.bare_forwarders(), htb(egress, 1, 1))}
+    assert {throughput.RING_LOOP, throughput.ONE_THREAD_FIFO, "tc htb"} <= names_of_peers
 
 
 def test_the_ratio_to_the_other_build_is_taken_round_by_round():

@@ -51,6 +51,28 @@ TEST(CaptureStream, TellsWhatHappenedToEachPacketAndWhenInRealTime) {
   EXPECT_TRUE(trace.dropped.empty());
 }
 
+TEST(CaptureStream, HasBareIpPacketsOfOneInterface) {
+  const auto tap = std::make_shared<PacketTap>("dns", kAll, PacketTap::kDefaultMemory, LinkHeader::none);
+  CaptureStream stream(tap, "wg0/egress/dns", kToRealTime);
+  put(*tap, PacketEvent::received, kStart, 1);
+  put(*tap, PacketEvent::sent, kStart, 1);
+  std::string out;
+  EXPECT_TRUE(stream.read(out));
+  const PcapngTrace trace = PcapngReader(out).read();
+  ASSERT_EQ(trace.interfaces.size(), 1u);
+  EXPECT_EQ(trace.interfaces[0].name, "wg0/egress/dns");
+  EXPECT_EQ(trace.interfaces[0].link_type, 101);
+  ASSERT_EQ(trace.packets.size(), 2u);
+  const std::vector<std::byte> frame = frame_to(1);
+  const std::string packet(reinterpret_cast<const char*>(frame.data()) + 14, frame.size() - 14);
+  for (const auto& one : trace.packets) {
+    EXPECT_EQ(one.frame, packet);
+    EXPECT_EQ(one.wire_length, packet.size());
+    EXPECT_EQ(one.interface, 0u);
+  }
+  EXPECT_EQ(trace.packets[1].comment, "sent");
+}
+
 TEST(CaptureStream, DeclaresOnlyTheEventsThatWereAskedFor) {
   const auto tap = std::make_shared<PacketTap>("dns", PacketEventSet{false, false, true});
   CaptureStream stream(tap, "eth0/egress/dns", kToRealTime);

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "fake_daemon.hpp"
-#include "headgate/control_message.hpp"
+#include "vocabulary/control_message.hpp"
 
 namespace headgate {
 namespace {
@@ -42,20 +42,32 @@ std::string error_message(const Json& reply) {
   return reply.at("error").at("message");
 }
 
+TEST(ControlHandler, ShowsWhatTheKernelLacksAndWhatIsLessForAShape) {
+  FakeDaemon daemon;
+  daemon.status_now.kernel_lacks = {"TCX"};
+  daemon.status_now.shapes[0].limits = {"marks are lost"};
+  const Json reply = ask(R"({"command": "show"})", daemon);
+  EXPECT_EQ(reply.at("kernel_lacks"), Json({"TCX"}));
+  EXPECT_EQ(reply.at("shapes").at(0).at("limits"), Json({"marks are lost"}));
+}
+
 TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
   const Json expected = Json::parse(R"({
     "schema": 1, "version": "0.1.0", "pid": 1234, "uptime_s": 7980.25, "config": "/etc/headgate/headgate.toml",
+    "kernel_lacks": [],
     "shapes": [{
-      "interface": "eth0", "direction": "egress", "diverting": true, "state": "", "divert": "tcx",
-      "forward_to": null, "segmentation": "precise", "capture": "ring", "precision": "normal", "workers": 1, "overhead": 0, "mpu": 0,
-      "control_limit": ["1000pps", "1mbit"],
+      "interface": "eth0", "direction": "egress", "pattern": null, "diverting": true, "state": "", "limits": [], "divert": "tcx",
+      "forward_to": null, "segmentation": "auto", "capture": "bpf", "precision": "normal", "workers": 1, "overhead": 0, "mpu": 0,
+      "control_limit": ["1000pps", "1mbit"], "rate": null, "groups": [],
       "received": {"packets": 61050, "bytes": 3669000},
       "sent": {"packets": 21050, "bytes": 1269000},
       "dropped": {"packets": 39900, "bytes": 2394000, "reasons": {
         "queue_full": {"packets": 39897, "bytes": 2393820}, "pool_full": {"packets": 0, "bytes": 0},
         "flow_table_full": {"packets": 0, "bytes": 0}, "clipped": {"packets": 0, "bytes": 0},
         "send_failed": {"packets": 3, "bytes": 180}, "stop": {"packets": 0, "bytes": 0},
-        "overtaken": {"packets": 0, "bytes": 0}, "starved": {"packets": 0, "bytes": 0}}},
+        "overtaken": {"packets": 0, "bytes": 0}, "starved": {"packets": 0, "bytes": 0},
+          "aqm": {"packets": 0, "bytes": 0}, "too_old": {"packets": 0, "bytes": 0},
+          "policed": {"packets": 0, "bytes": 0}}},
       "queued": {"packets": 100, "bytes": 6000},
       "unmatched": {"packets": 1000, "bytes": 64000},
       "unshaped": {"packets": 7, "bytes": null, "times": 2, "seconds": 1.5},
@@ -65,34 +77,86 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
       "schedule_shifts": {"times": 0, "seconds": 0.0},
       "lost": {"ring": {"packets": 3, "bytes": null}, "device": {"packets": 0, "bytes": null}},
       "classes": [{
-        "name": "dns", "match": "udp port 53", "dscp": [], "src": [], "dst": [], "bypass": true, "control": false,
-        "key": [], "rate": [], "burst": [], "queue": [], "flows": 0,
+        "name": "dns", "match": "udp port 53", "dscp": [], "src": [], "dst": [], "mark": [],
+        "cgroup": [], "bypass": true, "control": false,
+        "key": [], "action": null, "exceed": null, "limiter": null, "limit": null, "window": null,
+        "rate": [], "burst": [], "queue": [],
+        "group": null, "guarantee": null, "ceiling": null, "priority": null, "weight": null, "fair": null,
+        "aqm": null, "target": null, "interval": null, "ecn": null, "flows": 0,
         "received": {"packets": 50, "bytes": 5000}, "sent": {"packets": 50, "bytes": 5000},
         "dropped": {"packets": 0, "bytes": 0, "reasons": {
           "queue_full": {"packets": 0, "bytes": 0}, "pool_full": {"packets": 0, "bytes": 0},
           "flow_table_full": {"packets": 0, "bytes": 0}, "clipped": {"packets": 0, "bytes": 0},
           "send_failed": {"packets": 0, "bytes": 0}, "stop": {"packets": 0, "bytes": 0},
-          "overtaken": {"packets": 0, "bytes": 0}, "starved": {"packets": 0, "bytes": 0}}},
+          "overtaken": {"packets": 0, "bytes": 0}, "starved": {"packets": 0, "bytes": 0},
+          "aqm": {"packets": 0, "bytes": 0}, "too_old": {"packets": 0, "bytes": 0},
+          "policed": {"packets": 0, "bytes": 0}}},
         "queued": {"packets": 0, "bytes": 0},
-        "delay_us": {"p50": 0.0, "p99": 0.0, "max": 0.0}
+        "delay_us": {"p50": 0.0, "p99": 0.0, "max": 0.0},
+        "guaranteed": {"packets": 0, "bytes": 0}, "marked": {"packets": 0, "bytes": 0},
+        "remarked": {"packets": 0, "bytes": 0}, "held_by": null
       }, {
-        "name": "clients", "match": "net 10.0.0.0/8", "dscp": [], "src": [], "dst": [], "bypass": false, "control": false,
-        "key": ["dst"], "rate": ["1000pps"], "burst": ["1p"], "queue": ["100p"], "flows": 20,
+        "name": "clients", "match": "net 10.0.0.0/8", "dscp": [], "src": [], "dst": [], "mark": [],
+        "cgroup": [], "bypass": false, "control": false,
+        "key": ["dst"], "action": "shape", "exceed": null, "limiter": null, "limit": null, "window": null,
+        "rate": ["1000pps"], "burst": ["1p"], "queue": ["100p"],
+        "group": null, "guarantee": null, "ceiling": null, "priority": 3, "weight": 1, "fair": false,
+        "aqm": "none", "target": null, "interval": null, "ecn": null, "flows": 20,
         "received": {"packets": 60000, "bytes": 3600000}, "sent": {"packets": 20000, "bytes": 1200000},
         "dropped": {"packets": 39900, "bytes": 2394000, "reasons": {
           "queue_full": {"packets": 39897, "bytes": 2393820}, "pool_full": {"packets": 0, "bytes": 0},
           "flow_table_full": {"packets": 0, "bytes": 0}, "clipped": {"packets": 0, "bytes": 0},
           "send_failed": {"packets": 3, "bytes": 180}, "stop": {"packets": 0, "bytes": 0},
-          "overtaken": {"packets": 0, "bytes": 0}, "starved": {"packets": 0, "bytes": 0}}},
+          "overtaken": {"packets": 0, "bytes": 0}, "starved": {"packets": 0, "bytes": 0},
+          "aqm": {"packets": 0, "bytes": 0}, "too_old": {"packets": 0, "bytes": 0},
+          "policed": {"packets": 0, "bytes": 0}}},
         "queued": {"packets": 100, "bytes": 6000},
-        "delay_us": {"p50": 97000.0, "p99": 99500.0, "max": 100012.345}
+        "delay_us": {"p50": 97000.0, "p99": 99500.0, "max": 100012.345},
+        "guaranteed": {"packets": 0, "bytes": 0}, "marked": {"packets": 0, "bytes": 0},
+        "remarked": {"packets": 0, "bytes": 0}, "held_by": null
       }]
-    }]
+    }],
+    "patterns": []
   })");
   Json reply = ask(R"({"command":"show"})");
   ASSERT_EQ(reply["shapes"].size(), 2);
   reply["shapes"].erase(1);
   EXPECT_EQ(reply.dump(1), expected.dump(1));
+}
+
+TEST(ControlHandler, ShowsAPatternAsAShapeWithTheNamesOfItsInterfaces) {
+  FakeDaemon daemon;
+  add_pattern(daemon);
+  const Json reply = ask(R"({"command":"show"})", daemon);
+  ASSERT_EQ(reply["shapes"].size(), 4u);
+  EXPECT_EQ(reply["shapes"][2]["interface"], "veth1");
+  EXPECT_EQ(reply["shapes"][2]["pattern"], "veth*");
+  ASSERT_EQ(reply["patterns"].size(), 1u);
+  Json pattern = reply["patterns"][0];
+  EXPECT_EQ(pattern["interfaces"].dump(), R"(["veth1","veth2"])");
+  EXPECT_EQ(pattern["not_shaped"].dump(), R"([{"interface":"veth-odd","reason":"it has no frames"}])");
+  EXPECT_EQ(pattern["interface"], "veth*");
+  EXPECT_EQ(pattern["received"]["packets"], 75u);
+  EXPECT_EQ(pattern["diverting_interfaces"], 1);
+  pattern.erase("diverting_interfaces");
+  pattern.erase("interfaces");
+  pattern.erase("not_shaped");
+  std::vector<std::string> of_pattern, of_shape;
+  for (const auto& [name, value] : pattern.items()) of_pattern.push_back(name);
+  for (const auto& [name, value] : reply["shapes"][0].items()) of_shape.push_back(name);
+  EXPECT_EQ(of_pattern, of_shape);
+}
+
+TEST(ControlHandler, LeavesOutTheInstancesWhereTheyAreNotWanted) {
+  FakeDaemon daemon;
+  add_pattern(daemon);
+  const Json all = ask(R"({"command":"show","instances":true})", daemon);
+  EXPECT_EQ(all, ask(R"({"command":"show"})", daemon));
+  const Json reply = ask(R"({"command":"show","instances":false})", daemon);
+  EXPECT_EQ(reply["shapes"].size(), 2u);
+  EXPECT_EQ(reply["patterns"], all["patterns"]);
+  EXPECT_EQ(error_message(ask(R"({"command":"show","instances":1})", daemon)),
+            "member \"instances\" is not true or false");
 }
 
 TEST(ControlHandler, ShowsWhyAShapeIsOpen) {
@@ -106,6 +170,8 @@ TEST(ControlHandler, ShowsWhyAShapeIsOpen) {
   EXPECT_EQ(shape["classes"][1]["dscp"].dump(), R"(["3","af41"])");
   EXPECT_EQ(shape["classes"][1]["src"].dump(), R"(["10.0.0.0/8","/etc/headgate/clients"])");
   EXPECT_EQ(shape["classes"][1]["dst"].dump(), "[]");
+  EXPECT_EQ(shape["classes"][1]["mark"].dump(), R"(["0x10/0xff","0x7"])");
+  EXPECT_EQ(shape["classes"][1]["cgroup"].dump(), R"(["system.slice/backup.service"])");
 }
 
 TEST(ControlHandler, ShowsTheControlLimitAsTheFileHasIt) {
@@ -115,6 +181,63 @@ TEST(ControlHandler, ShowsTheControlLimitAsTheFileHasIt) {
   const Json shapes = ask(R"({"command":"show"})", daemon)["shapes"];
   EXPECT_EQ(shapes[0]["control_limit"].dump(), R"(["none"])");
   EXPECT_EQ(shapes[1]["control_limit"].dump(), R"(["500pps"])");
+}
+
+TEST(ControlHandler, ShowsATreeOfRatesAsTheFileHasIt) {
+  FakeDaemon daemon;
+  ShapeConfig& config = daemon.status_now.shapes[0].config;
+  config.rate = BitRate{100'000'000};
+  config.groups = {{.name = "people", .place = {.ceiling = BitRate{20'000'000}, .weight = 2}},
+                   {.name = "guests", .place = {.parent = "people", .priority = 7}}};
+  ClassConfig& clients = config.classes[1];
+  clients.place = {.parent = "guests", .ceiling = BitRate{5'000'000}};
+  clients.guarantee = BitRate{1'500'000};
+  clients.fair = true;
+  clients.aqm = QueueManagement::codel;
+  const Json shape = ask(R"({"command":"show"})", daemon)["shapes"][0];
+  EXPECT_EQ(shape["rate"], "100mbit");
+  EXPECT_EQ(shape["groups"].dump(),
+            R"([{"name":"people","parent":null,"ceiling":"20mbit","priority":3,"weight":2},)"
+            R"({"name":"guests","parent":"people","ceiling":null,"priority":7,"weight":1}])");
+  const Json& shown = shape["classes"][1];
+  EXPECT_EQ(shown["group"], "guests");
+  EXPECT_EQ(shown["guarantee"], "1500kbit");
+  EXPECT_EQ(shown["ceiling"], "5mbit");
+  EXPECT_EQ(shown["fair"], true);
+  EXPECT_EQ(shown["aqm"], "codel");
+  EXPECT_EQ(shown["target"], "5ms");
+  EXPECT_EQ(shown["interval"], "100ms");
+  EXPECT_EQ(shown["ecn"], true);
+}
+
+TEST(ControlHandler, ShowsPolicingAsTheFileHasIt) {
+  FakeDaemon daemon;
+  ShapeStatistics& eth0 = daemon.status_now.shapes[0];
+  ClassConfig& clients = eth0.config.classes[1];
+  clients.action = ClassAction::police;
+  clients.queue = {};
+  eth0.shaper.classes[1].remarked = {7, 700};
+  Json shown = ask(R"({"command":"show"})", daemon)["shapes"][0]["classes"][1];
+  EXPECT_EQ(shown["action"], "police");
+  EXPECT_EQ(shown["exceed"], "drop");
+  EXPECT_EQ(shown["limiter"], "token-bucket");
+  EXPECT_EQ(shown["rate"].dump(), R"(["1000pps"])");
+  EXPECT_EQ(shown["queue"].dump(), "[]");
+  EXPECT_EQ(shown["remarked"].dump(), R"({"packets":7,"bytes":700})");
+  for (const char* member : {"limit", "window", "priority", "weight", "fair", "aqm"})
+    EXPECT_TRUE(shown[member].is_null()) << member;
+
+  clients.rate = {};
+  clients.police = {.limiter = Limiter::sliding_window,
+                    .window = {.packets = {}, .bytes = DataSize{10 << 20}, .length = std::chrono::hours(1)},
+                    .exceed_dscp = 8};
+  shown = ask(R"({"command":"show"})", daemon)["shapes"][0]["classes"][1];
+  EXPECT_EQ(shown["exceed"], "dscp:cs1");
+  EXPECT_EQ(shown["limiter"], "sliding-window");
+  EXPECT_EQ(shown["limit"], "10mb");
+  EXPECT_EQ(shown["window"], "3600s");
+  EXPECT_EQ(shown["rate"].dump(), "[]");
+  EXPECT_EQ(shown["burst"].dump(), "[]");
 }
 
 TEST(ControlHandler, CountsBeyond32And53Bits) {
@@ -184,6 +307,75 @@ TEST(ControlHandler, ListsTheCandidatesOfAnAmbiguousClass) {
   EXPECT_EQ(error_message(reply), "class \"clients\" may be any of:");
   EXPECT_THAT(reply["error"]["details"], ElementsAre("eth0/egress/clients", "eth1/ingress/clients"));
   EXPECT_TRUE(daemon.queries.empty());
+}
+
+TEST(ControlHandler, TakesTheInstancesOfAPatternTogetherByTheNameOfTheClassAlone) {
+  for (const char* name : {"tenants", "veth*/egress/tenants"}) {
+    FakeDaemon daemon;
+    add_pattern(daemon);
+    const Json reply = ask_flows(daemon, name);
+    EXPECT_EQ(reply["classes"].dump(), R"([{"name":"veth*/egress/tenants","bypass":false,"flows":3}])");
+    ASSERT_EQ(reply["flows"].size(), 4u);  // the fake daemon has the same two for each
+    EXPECT_EQ(reply["flows"][0]["class"], "veth1/egress/tenants");
+    EXPECT_EQ(reply["flows"][1]["class"], "veth2/egress/tenants");
+    ASSERT_EQ(daemon.queries.size(), 2u);
+    EXPECT_EQ(daemon.queries[0].interface, "veth1");
+    EXPECT_EQ(daemon.queries[1].interface, "veth2");
+  }
+}
+
+TEST(ControlHandler, FindsTheClassOfOneInstance) {
+  FakeDaemon daemon;
+  add_pattern(daemon);
+  const Json reply = ask_flows(daemon, "veth2/egress/tenants");
+  EXPECT_EQ(reply["classes"][0]["name"], "veth2/egress/tenants");
+  ASSERT_EQ(daemon.queries.size(), 1u);
+  EXPECT_EQ(daemon.queries[0].interface, "veth2");
+}
+
+TEST(ControlHandler, AClassOfAPatternAndOneOfAShapeByTheSameNameAreTwo) {
+  FakeDaemon daemon;
+  add_pattern(daemon);
+  for (ShapeStatistics* shape :
+       {&daemon.status_now.shapes[2], &daemon.status_now.shapes[3], &daemon.status_now.patterns[0].sum})
+    shape->config.classes[0].name = "video";
+  const Json reply = ask_flows(daemon, "video");
+  EXPECT_EQ(error_code(reply), kErrorAmbiguousClass);
+  EXPECT_THAT(reply["error"]["details"], ElementsAre("eth1/ingress/video", "veth*/egress/video"));
+}
+
+TEST(ControlHandler, AClassOfAPatternWithoutInterfacesHasNoFlows) {
+  FakeDaemon daemon;
+  add_pattern(daemon);
+  daemon.status_now.shapes.resize(2);
+  const Json reply = ask_flows(daemon, "tenants");
+  EXPECT_EQ(reply["classes"].size(), 1u);
+  EXPECT_TRUE(reply["flows"].empty());
+  EXPECT_THAT(error_message(ask(R"({"command":"capture","class":"tenants"})", daemon)),
+              HasSubstr("veth*/egress/tenants is a class of a pattern that no interface matches now"));
+}
+
+TEST(ControlHandler, RefusesACaptureOfAllInstancesAndNamesWhatToWrite) {
+  FakeDaemon daemon;
+  add_pattern(daemon);
+  const Json reply = ask(R"({"command":"capture","class":"tenants"})", daemon);
+  EXPECT_EQ(error_code(reply), "refused");
+  EXPECT_EQ(error_message(reply),
+            "no capture: veth*/egress/tenants is the class of all interfaces that match, and a trace is of "
+            "one: write "
+            "veth1/egress/tenants, or that of another interface");
+  EXPECT_EQ(ask(R"({"command":"capture","class":"veth2/egress/tenants"})", daemon)["class"],
+            "veth2/egress/tenants");
+  ASSERT_EQ(daemon.capture_queries.size(), 1u);
+  EXPECT_EQ(daemon.capture_queries[0].interface, "veth2");
+}
+
+TEST(ControlHandler, ListsAPatternOnceAmongTheClasses) {
+  FakeDaemon daemon;
+  add_pattern(daemon);
+  EXPECT_THAT(ask_flows(daemon, "tenant/")["error"]["details"],
+              ElementsAre("eth0/egress/dns", "eth0/egress/clients", "eth1/ingress/clients",
+                          "eth1/ingress/video", "veth*/egress/tenants"));
 }
 
 TEST(ControlHandler, ProposesTheNearestClassAndListsAll) {

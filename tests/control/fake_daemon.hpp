@@ -94,6 +94,8 @@ inline FakeDaemon::FakeDaemon() {
   video.selectors.source.networks =
       std::make_shared<const NetworkSet>(Networks{.ipv4 = {{0x0a000000, 0x0affffff}}, .ipv6 = {}},
                                          std::vector<std::string>{"10.0.0.0/8", "/etc/headgate/clients"});
+  video.selectors.marks = {{.value = 0x10, .mask = 0xff}, {.value = 7}};
+  video.selectors.cgroups = {"system.slice/backup.service"};
   video.key.source_address = video.key.destination_address = video.key.ports = true;
   video.rate = {PacketRate{5000}, BitRate{20'000'000}};
   video.queue.packets = 50;
@@ -103,6 +105,7 @@ inline FakeDaemon::FakeDaemon() {
   eth0.diverting = true;
   eth0.divert = DivertMethod::tcx;
   eth0.config.interface = "eth0";
+  eth0.config.capture = CaptureMethod::bpf;
   eth0.config.classes = {dns, clients};
   eth0.lost_ring = 3;
   eth0.unshaped = {7, 2, 1500ms};
@@ -130,16 +133,52 @@ inline FakeDaemon::FakeDaemon() {
   eth1.state = "the interface is down";
   eth1.divert = DivertMethod::clsact;
   eth1.config.interface = "eth1";
+  eth1.config.capture = CaptureMethod::bpf;
   eth1.config.direction = Direction::ingress;
   eth1.config.classes = {clients, video};
   eth1.shaper.classes = {ClassStatistics{"clients", 0, {}, {}, {}, {}, {}},
                          ClassStatistics{"video", 2, {}, {}, {}, {}, {}}};
 
-  status_now = {"0.1.0", "/etc/headgate/headgate.toml", 1234, 7'980'250ms, {eth0, eth1}};
+  status_now = {"0.1.0", "/etc/headgate/headgate.toml", 1234, 7'980'250ms, {}, {eth0, eth1}, {}};
 
   flows_of["clients"] = {{ipv4_key(nullptr, "10.0.0.2"), {12'000, 720'000}, {100, 6'000}, {60, 3'600}},
                          {ipv4_key(nullptr, "10.0.0.3"), {8'000, 480'000}, {39'797, 2'387'820}, {40, 2'400}}};
   flows_of["video"] = {{ipv4_key("10.0.0.1", "10.0.0.2", 17, 5000, 53), {5, 300}, {}, {1, 60}}};
+}
+
+// "veth*" with two instances, of which the second is open; a third, that is gone, has counted 5 packets.
+inline void add_pattern(FakeDaemon& daemon) {
+  ClassConfig tenants;
+  tenants.name = "tenants";
+  tenants.key.destination_address = true;
+  tenants.rate.packets = PacketRate{500};
+  tenants.queue.packets = 100;
+  const auto make = [&tenants](const char* interface, std::uint64_t flows, const Count& count) {
+    ShapeStatistics shape;
+    shape.interface = shape.config.interface = interface;
+    shape.config.pattern = "veth*";
+    shape.config.capture = CaptureMethod::bpf;
+    shape.config.classes = {tenants};
+    shape.divert = DivertMethod::tcx;
+    shape.diverting = true;
+    shape.shaper.classes = {ClassStatistics{"tenants", flows, count, count, {}, {}, {}}};
+    shape.shaper.received = shape.shaper.sent = count;
+    return shape;
+  };
+  daemon.status_now.shapes.push_back(make("veth1", 2, {60, 6'000}));
+  daemon.status_now.shapes.push_back(make("veth2", 1, {10, 1'000}));
+  daemon.status_now.shapes.back().diverting = false;
+  daemon.status_now.shapes.back().state = "the interface is down";
+  PatternStatistics pattern;
+  pattern.sum = make("veth*", 3, {75, 7'500});
+  pattern.sum.diverting = false;
+  pattern.sum.state = "veth2: the interface is down; veth-odd: cannot be shaped: it has no frames";
+  pattern.interfaces = {"veth1", "veth2"};
+  pattern.diverting = 1;
+  pattern.not_shaped = {{"veth-odd", "it has no frames"}};
+  daemon.status_now.patterns.push_back(std::move(pattern));
+  daemon.flows_of["tenants"] = {{ipv4_key(nullptr, "10.1.0.2"), {60, 6'000}, {}, {}},
+                                {ipv4_key(nullptr, "10.1.0.3"), {9, 900}, {}, {}}};
 }
 
 }  // namespace headgate

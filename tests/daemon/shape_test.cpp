@@ -72,9 +72,11 @@ class ShapeTest : public testing::Test {
   std::vector<std::string> log;
   MappedMemory memory{false};
   CompiledMatches matches;
+  SharedDivert common{DivertMethod::automatic, 1, 1};  // of workers and the shape
   WorkerSet workers{1, memory, [](const std::string&) {}, [] {}};
   DaemonConfig daemon;
-  Shape shape{daemon,
+  Shape shape{common,
+              daemon,
               config_of(1000),
               matches,
               workers,

@@ -20,11 +20,11 @@
 #include <vector>
 
 #include "control/fake_daemon.hpp"
-#include "headgate/control_message.hpp"
 #include "service/served_socket.hpp"
 #include "service/temporary_directory.hpp"
 #include "support/packet_builder.hpp"
 #include "support/pcapng_reader.hpp"
+#include "vocabulary/control_message.hpp"
 
 namespace headgate {
 namespace {

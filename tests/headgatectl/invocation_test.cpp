@@ -51,6 +51,12 @@ TEST(Invocation, ReadsTheIntervalOfWatching) {
   EXPECT_EQ(parse({"-w"}).watch, 1s);
 }
 
+TEST(Invocation, ReadsThatEachInterfaceOfAPatternIsWanted) {
+  EXPECT_TRUE(parse({"show", "-a"}).all);
+  EXPECT_TRUE(parse({"--all"}).all);
+  EXPECT_FALSE(parse({"show"}).all);
+}
+
 TEST(Invocation, DoesNotTakeTheCommandForTheInterval) {
   const Invocation invocation = parse({"--watch", "flows", "dns"});
   EXPECT_EQ(invocation.command->name, "flows");
@@ -148,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{
             "UnknownLetter",
             {"-x"},
-            R"(unknown option "-x", expected "--json", "--bytes", "--limit", "--watch", "--write", "--received", "--sent", "--dropped", "--count", "--control", "--version" or "--help")"},
+            R"(unknown option "-x", expected "--json", "--bytes", "--all", "--limit", "--watch", "--write", "--received", "--sent", "--dropped", "--count", "--control", "--version" or "--help")"},
         Refusal{"ControlWithoutPath", {"--control"}, R"(option "--control" needs a PATH)"},
         Refusal{"ControlTwice", {"--control", "a", "--control", "b"}, R"(option "--control" is given twice)"},
         Refusal{"JsonWithValue", {"--json=1"}, R"(option "--json" takes no value)"},

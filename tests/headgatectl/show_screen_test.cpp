@@ -81,6 +81,77 @@ eth0 egress  diverting by tcx
 )");
 }
 
+TEST(ShowScreen, FoldsTheInstancesOfAPattern) {
+  FakeDaemon daemon;
+  add_pattern(daemon);
+  daemon.status_now.shapes.erase(daemon.status_now.shapes.begin(), daemon.status_now.shapes.begin() + 2);
+  EXPECT_EQ(show_screen(show(daemon), {}, {}, {}),
+            R"(headgated 0.1.0, process 1234, up 2 h 13 min, /etc/headgate/headgate.toml
+
+veth* egress  2 interfaces, 1 of them diverting by tcx: veth2: the interface is down; veth-odd: cannot be shaped: it has no frames
+  CLASS            RATE  FLOWS  RECEIVED  SENT  DROPPED  QUEUED  P50  P99  MAX
+  tenants        500pps      3        75    75        0       0    -    -    -
+  (unmatched)  unshaped      -         0     0        0       0    -    -    -
+  total               -      -        75    75        0       0    -    -    -
+)");
+}
+
+TEST(ShowScreen, ShowsEachInstanceBelowItsPatternWhenAllAreWanted) {
+  FakeDaemon daemon;
+  add_pattern(daemon);
+  const std::string screen = show_screen(show(daemon), {}, {.all = true}, {});
+  const auto of_pattern = screen.find("\nveth* egress  2 interfaces");
+  const auto of_first = screen.find("\nveth1 egress  diverting by tcx\n");
+  const auto of_second =
+      screen.find("\nveth2 egress  not diverting, traffic is not shaped: the interface is down\n");
+  EXPECT_LT(screen.find("\neth1 ingress"), of_pattern);
+  EXPECT_LT(of_pattern, of_first);
+  EXPECT_LT(of_first, of_second);
+  EXPECT_NE(of_second, std::string::npos);
+}
+
+TEST(ShowScreen, SaysHowManyInterfacesOfAPatternAreDiverting) {
+  FakeDaemon daemon;
+  add_pattern(daemon);
+  daemon.status_now.patterns[0].sum.state.clear();
+  const auto says = [&daemon](const std::string& heading) {
+    return show_screen(show(daemon), {}, {}, {}).find("\nveth* egress  " + heading + "\n") !=
+           std::string::npos;
+  };
+  PatternStatistics& pattern = daemon.status_now.patterns[0];
+  pattern.diverting = 2;
+  EXPECT_TRUE(says("2 interfaces, all diverting by tcx"));
+  pattern.diverting = 0;
+  EXPECT_TRUE(says("2 interfaces, none diverting, traffic is not shaped"));
+  pattern.interfaces.pop_back();
+  EXPECT_TRUE(says("1 interface, none diverting, traffic is not shaped"));
+  pattern.diverting = 1;
+  EXPECT_TRUE(says("1 interface, diverting by tcx"));
+  pattern.interfaces.clear();
+  EXPECT_TRUE(says("no interface matches"));
+}
+
+TEST(ShowScreen, ShowsTheRatesOfAPattern) {
+  FakeDaemon daemon;
+  add_pattern(daemon);
+  daemon.status_now.shapes.clear();
+  const Json before = show(daemon);
+  for (Count* count : {&daemon.status_now.patterns[0].sum.shaper.sent,
+                       &daemon.status_now.patterns[0].sum.shaper.classes[0].sent})
+    *count += Count{200, 20'000};
+  daemon.status_now.uptime += std::chrono::seconds(2);
+  EXPECT_NE(show_screen(show(daemon), before, {}, {}).find("100 pps"), std::string::npos);
+}
+
+TEST(ShowScreen, ShowsWhatADaemonWithoutPatternsSays) {
+  FakeDaemon daemon;
+  Json reply = show(daemon);
+  const std::string screen = show_screen(reply, {}, {}, {});
+  reply.erase("patterns");
+  for (Json& shape : reply["shapes"]) shape.erase("pattern");
+  EXPECT_EQ(show_screen(reply, reply, {}, {}), screen);
+}
+
 TEST(ShowScreen, ShowsRatesBetweenTwoLooks) {
   FakeDaemon daemon;
   daemon.status_now.shapes.pop_back();
@@ -125,6 +196,98 @@ TEST(ShowScreen, ShowsWhatNoClassAccountsForAsOther) {
           .find(
               "  (other)             -      -        30     30        0       0        -        -       -\n"),
       std::string::npos);
+}
+
+TEST(ShowScreen, SaysWhatTheKernelLacksAndWhatIsLessForAShape) {
+  FakeDaemon daemon;
+  daemon.status_now.kernel_lacks = {"TCX (Linux 6.6): divert = \"auto\" is \"clsact\""};
+  daemon.status_now.shapes[0].limits = {"shaped packets lose their mark"};
+  const std::string screen = show_screen(show(daemon), {}, {}, {});
+  EXPECT_NE(screen.find("\nThis kernel lacks TCX (Linux 6.6): divert = \"auto\" is \"clsact\".\n"),
+            std::string::npos);
+  EXPECT_NE(screen.find("\n    shaped packets lose their mark\n"), std::string::npos) << screen;
+}
+
+TEST(ShowScreen, DrawsTheTreeOfALink) {
+  FakeDaemon daemon;
+  ShapeStatistics& eth0 = daemon.status_now.shapes[0];
+  daemon.status_now.shapes.pop_back();
+  eth0.lost_ring = 0;
+  eth0.unshaped = {};
+  eth0.hooks = {};
+  eth0.config.rate = BitRate{100'000'000};
+  eth0.config.groups = {{.name = "inner", .place = {.parent = "guests"}},
+                        {.name = "guests", .place = {.ceiling = BitRate{20'000'000}}}};
+  ClassConfig office{.name = "office", .guarantee = BitRate{40'000'000}, .fair = true};
+  ClassConfig guest{.name = "guest", .rate = {.bits = BitRate{5'000'000}}, .place = {.parent = "inner"}};
+  eth0.config.classes = {eth0.config.classes[0], guest, office};
+  ClassStatistics guest_counts{"guest", 3, {100, 100'000}, {90, 90'000}, {}, {10, 10'000}, {}};
+  guest_counts.held_by = "guests";
+  ClassStatistics office_counts{"office", 7, {600, 600'000}, {590, 590'000}, {}, {7, 7'000}, {}};
+  office_counts.dropped[static_cast<std::size_t>(DropReason::aqm)] = {3, 3'000};
+  office_counts.guaranteed = {400, 400'000};
+  office_counts.marked = {5, 5'000};
+  eth0.shaper.classes = {eth0.shaper.classes[0], guest_counts, office_counts};
+  eth0.shaper.received = {1'750, 769'000};
+  eth0.shaper.sent = {1'730, 749'000};
+  eth0.shaper.dropped = office_counts.dropped;
+  eth0.shaper.queued = {17, 17'000};
+  EXPECT_EQ(show_screen(show(daemon), {}, {}, {}),
+            R"(headgated 0.1.0, process 1234, up 2 h 13 min, /etc/headgate/headgate.toml
+
+eth0 egress  diverting by tcx
+  CLASS                 RATE  FLOWS  RECEIVED  SENT  DROPPED  QUEUED  P50  P99  MAX
+  dns                 bypass      -        50    50        0       0    -    -    -
+  link               100mbit     10       700   680        3      17    -    -    -
+    office     fair >=40mbit      7       600   590        3       7    -    -    -
+      borrowed 190, marked 5
+      dropped: aqm 3
+    guests          <=20mbit      3       100    90        0      10    -    -    -
+      inner                -      3       100    90        0      10    -    -    -
+        guest          5mbit      3       100    90        0      10    -    -    -
+          held back by guests
+  (unmatched)       unshaped      -      1000  1000        0       0    -    -    -
+  total                    -      -      1750  1730        3      17    -    -    -
+)");
+}
+
+// They stand outside of the link, beside what is never shaped.
+TEST(ShowScreen, ShowsWhatPolicedClassesRemarkedAndDropped) {
+  FakeDaemon daemon;
+  ShapeStatistics& eth0 = daemon.status_now.shapes[0];
+  daemon.status_now.shapes.pop_back();
+  eth0.lost_ring = 0;
+  eth0.unshaped = {};
+  eth0.hooks = {};
+  eth0.config.rate = BitRate{100'000'000};
+  ClassConfig bucket{.name = "bucket", .rate = {.bits = BitRate{5'000'000}}, .action = ClassAction::police};
+  ClassConfig window{.name = "window", .action = ClassAction::police};
+  window.police = {.limiter = Limiter::fixed_window,
+                   .window = {.packets = 5000, .bytes = {}, .length = std::chrono::hours(1)},
+                   .exceed_dscp = {}};
+  eth0.config.classes = {bucket, window};
+  ClassStatistics bucket_counts{"bucket", 3, {100, 100'000}, {100, 100'000}, {}, {}, {}};
+  bucket_counts.remarked = {20, 20'000};
+  ClassStatistics window_counts{"window", 1, {600, 600'000}, {590, 590'000}, {}, {}, {}};
+  window_counts.dropped[static_cast<std::size_t>(DropReason::policed)] = {10, 10'000};
+  eth0.shaper = {};
+  eth0.shaper.classes = {bucket_counts, window_counts};
+  eth0.shaper.received = {700, 700'000};
+  eth0.shaper.sent = {690, 690'000};
+  eth0.shaper.dropped = window_counts.dropped;
+  EXPECT_EQ(show_screen(show(daemon), {}, {}, {}),
+            R"(headgated 0.1.0, process 1234, up 2 h 13 min, /etc/headgate/headgate.toml
+
+eth0 egress  diverting by tcx
+  CLASS                          RATE  FLOWS  RECEIVED  SENT  DROPPED  QUEUED  P50  P99  MAX
+  bucket                5mbit policed      3       100   100        0       0    -    -    -
+    remarked 20
+  window       5000p in 3600s policed      1       600   590       10       0    -    -    -
+    dropped: policed 10
+  link                        100mbit      0         0     0        0       0    -    -    -
+  (unmatched)                unshaped      -         0     0        0       0    -    -    -
+  total                             -      -       700   690       10       0    -    -    -
+)");
 }
 
 TEST(ShowScreen, SaysThatItShapesNothing) {

@@ -103,7 +103,7 @@ def capture_and_compare(headgate, net, programs):
         assert re.search(r"> 10\.\S+\.5000: UDP", line), line
 
 
-@pytest.mark.with_pcap
+@pytest.mark.each_back_end
 def test_every_packet_is_in_the_trace_with_what_became_of_it(net, headgate, programs, divert):
     headgate.start(CONFIG % "", divert=divert)
     capture_and_compare(headgate, net, programs)
@@ -120,7 +120,7 @@ def frames_by_tcpdump(output):
     return found
 
 
-@pytest.mark.with_pcap
+@pytest.mark.each_back_end
 @pytest.mark.parametrize("event", ["received", "sent", "dropped"])
 def test_tcpdump_reads_each_event_alone_from_a_pipe_with_its_tags_byte_for_byte(net, headgate, divert, event):
     headgate.start(CONFIG % "", divert=divert)

@@ -32,6 +32,14 @@ def link(*arguments):
     return lambda net: net.host.run("ip", "link", *arguments)
 
 
+def divert_link(end, verb, *arguments):
+    """Of the divert device as it is called now; `end`: "" or "p"."""
+    def change(net):
+        names = [name.split("@")[0] for name in traces.divert_devices(net.host)]
+        net.host.run("ip", "link", verb, next(name for name in names if name.endswith("p") == bool(end)), *arguments)
+    return change
+
+
 def delete_clsact(net):
     net.host.run("tc", "qdisc", "del", "dev", "eth0", "clsact", check=False)  # by TCX there is none
 
@@ -73,11 +81,11 @@ CHANGES = {
     "its queue changes": lambda net: net.host.run("tc", "qdisc", "replace", "dev", "eth0", "root", "pfifo"),
     "clsact is deleted": delete_clsact,
     "all qdiscs are deleted": delete_all_qdiscs,
-    "the divert device is deleted": link("delete", "hg0"),
-    "the other end of the divert device is deleted": link("delete", "hg0p"),
-    "the divert device is set down": link("set", "hg0", "down"),
-    "the divert device's MTU changes": link("set", "hg0", "mtu", 900),
-    "the other end of the divert device is set down": link("set", "hg0p", "down"),
+    "the divert device is deleted": divert_link("", "delete"),
+    "the other end of the divert device is deleted": divert_link("p", "delete"),
+    "the divert device is set down": divert_link("", "set", "down"),
+    "the divert device's MTU changes": divert_link("", "set", "mtu", 900),
+    "the other end of the divert device is set down": divert_link("p", "set", "down"),
     "the divert device's clsact is deleted": lambda net: net.host.run("tc", "qdisc", "del", "dev", "hg0p", "clsact",
                                                                       check=False),
     "the firewall is flushed": flush_firewall,
@@ -131,7 +139,7 @@ def test_the_rate_of_what_arrives_holds_again_a_second_after(net, headgate, prog
     load.stop()
 
 
-@pytest.mark.with_pcap
+@pytest.mark.each_back_end
 @pytest.mark.measured
 def test_deleted_the_host_is_open_and_says_why_and_come_back_the_interface_is_shaped(net, headgate, programs, divert):
     headgate.start(SHAPE, divert=divert)
@@ -248,7 +256,7 @@ def test_an_end_of_the_wire_deleted_and_come_back_the_wire_carries_again(inline_
 WIRE_CHANGES = {
     "an MTU changes": ["ip", "link", "set", "eth1", "mtu", "9000"],
     "a divert device is deleted": ["ip", "link", "delete", "hg0"],
-    "the other end of a divert device is set down": ["ip", "link", "set", "hg1p", "down"],
+    "the other end of a divert device is set down": ["ip", "link", "set", "hg0p", "down"],
     "clsact is deleted": ["tc", "qdisc", "del", "dev", "eth0", "clsact"],
     "promiscuous mode is set off": ["ip", "link", "set", "eth1", "promisc", "off"],
 }
@@ -299,7 +307,7 @@ ALL_CHANGES = {
 }
 
 
-@pytest.mark.with_pcap
+@pytest.mark.each_back_end
 @pytest.mark.parametrize("where", BOTH_WAYS)
 def test_all_that_is_said_meanwhile_arrives_byte_for_byte_through_every_change(net, inline_net, headgates, divert, where):
     chosen = inline_net if where == "wire" else net
@@ -326,7 +334,7 @@ def test_all_that_is_said_meanwhile_arrives_byte_for_byte_through_every_change(n
         assert trouble_of(shape) == ""
 
 
-@pytest.mark.with_pcap
+@pytest.mark.each_back_end
 def test_a_transfer_survives_its_interface_being_deleted_and_coming_back(net, headgate, divert):
     headgate.start(BOTH_WAYS["host"], divert=divert)
     transfers = [Transfer(net.host, net.peer, network.PEER_IPV4, pace=1_000_000),

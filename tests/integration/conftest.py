@@ -11,10 +11,12 @@ from _pytest.runner import runtestprotocol
 import network
 import selection
 from daemon import Headgate
+from drop_monitor import DropMonitor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 LONGEST_TEST = 180  # s
+BACK_ENDS = ("ring", "pcap")  # beside the default
 ATTEMPTS = 3
 
 # What a shell starts in the background ignores interrupts, and so would all that the tests start and interrupt.
@@ -49,12 +51,13 @@ def kernel_has_tcx():
     return tuple(int(part) for part in platform.release().split("-")[0].split(".")[:2]) >= (6, 6)
 
 
-def runs_with_pcap(item, parameters, config):
-    """Those that are marked so; the mark may name the values of parameters that are enough. Sanitizers see libpcap as the
-    back end in pcap_back_end_test.py."""
-    mark = item.get_closest_marker("with_pcap")
-    return (mark is not None and config.getoption("preset") == "release"
-            and all(parameters.get(name, values[0]) in values for name, values in mark.kwargs.items()))
+def runs_with(back_end, item, parameters, config):
+    """Those that are marked so; the mark may name the values of parameters that are enough for libpcap. Sanitizers see these
+    back ends in back_ends_test.py."""
+    mark = item.get_closest_marker("each_back_end")
+    if mark is None or config.getoption("preset") != "release":
+        return False
+    return back_end != "pcap" or all(parameters.get(name, values[0]) in values for name, values in mark.kwargs.items())
 
 
 def pytest_collection_modifyitems(config, items):
@@ -66,7 +69,7 @@ def pytest_collection_modifyitems(config, items):
         if method == "tcx" and not kernel_has_tcx():
             _not_applicable.append(item.nodeid)
             items.remove(item)
-        elif method == "pcap" and not runs_with_pcap(item, parameters, config):
+        elif method in BACK_ENDS and not runs_with(method, item, parameters, config):
             items.remove(item)
         elif item.get_closest_marker("release") and config.getoption("preset") != "release":
             items.remove(item)
@@ -135,13 +138,13 @@ def time_limit():
     signal.alarm(0)
 
 
-@pytest.fixture(params=["tcx", "clsact", "pcap"])
+@pytest.fixture(params=["tcx", "clsact", *BACK_ENDS])
 def divert(request, monkeypatch):
-    """Runs a test once with each method that takes packets out of the kernel; those marked with_pcap once more with libpcap
-    as the capture back end of every shape."""
-    if request.param != "pcap":
+    """Runs a test once with each method that takes packets out of the kernel; those marked each_back_end once more with each
+    of the other back ends for every shape."""
+    if request.param not in BACK_ENDS:
         return request.param
-    monkeypatch.setattr(Headgate, "capture", "pcap")
+    monkeypatch.setattr(Headgate, "capture", request.param)
     return "tcx" if kernel_has_tcx() else "clsact"
 
 
@@ -184,6 +187,16 @@ def headgates(programs):
         except AssertionError as problem:
             problems.append(str(problem))
     assert not problems, "\n".join(problems)
+
+
+@pytest.fixture
+def monitor():
+    try:
+        made = DropMonitor()
+    except OSError as error:
+        pytest.skip(f"no program can look at drops here: {error}")
+    yield made
+    made.close()
 
 
 @pytest.fixture

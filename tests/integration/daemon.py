@@ -13,7 +13,7 @@ import time
 
 import processes
 
-# ExitCode of include/headgate/control_message.hpp
+# ExitCode of daemon/vocabulary/control_message.hpp
 EXIT_OK, EXIT_USAGE, EXIT_REFUSED, EXIT_NOT_RUNNING, EXIT_NOT_PERMITTED = range(5)
 
 _SANITIZER_SIGNS = ("ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "runtime error:", "WARNING: ThreadSanitizer")

@@ -4,16 +4,18 @@ The machine's root is this one's, read only, with what it writes kept in its mem
 here. The kernel is fetched from Debian's archive and unpacked below build/, not installed.
 """
 
+import fcntl
 import pathlib
 import shlex
 import shutil
 import subprocess
+import tempfile
 
 import processes
 from conftest import ROOT
 
 DIRECTORY = ROOT / "build" / "debian-kernel"
-PATIENCE = 600  # s; half a minute on an idle machine
+PATIENCE = 900  # s; half a minute to three on an idle machine
 # What the first process needs to find the root.
 _MODULES = ("virtio_pci", "9p", "9pnet_virtio", "overlay")
 
@@ -50,12 +52,11 @@ def _fetch():
     return unpacked, version
 
 
-def _make_initial_root(unpacked, version, script):
+def _make_initial_root(directory, unpacked, version, script):
     """The archive that the kernel unpacks first, which goes over to the real root and the script."""
-    initial = DIRECTORY / "initial"
-    shutil.rmtree(initial, ignore_errors=True)
-    for directory in ("bin", "proc", "sys", "dev", "lower", "upper", "root", "modules"):
-        (initial / directory).mkdir(parents=True)
+    initial = directory / "initial"
+    for name in ("bin", "proc", "sys", "dev", "lower", "upper", "root", "modules"):
+        (initial / name).mkdir(parents=True)
     shutil.copy("/bin/busybox", initial / "bin")
     names = []
     for module in _MODULES:
@@ -67,7 +68,7 @@ def _make_initial_root(unpacked, version, script):
     init = initial / "init"
     init.write_text(_INIT.format(modules=" ".join(names), script=shlex.join(map(str, script))))
     init.chmod(0o755)
-    archive = DIRECTORY / "initial.cpio"
+    archive = directory / "initial.cpio"
     with open(archive, "wb") as output:
         subprocess.run(["sh", "-c", "find . | cpio --quiet -o -H newc"], cwd=initial, stdout=output, check=True)
     return archive
@@ -75,12 +76,17 @@ def _make_initial_root(unpacked, version, script):
 
 def run(script):
     """Runs a command there as process 1, and returns what it wrote. It ends with the machine."""
-    unpacked, version = _fetch()
-    archive = _make_initial_root(unpacked, version, [*script, unpacked])
-    console = DIRECTORY / "console.log"
-    processes.run(
-        ["qemu-system-x86_64", "-machine", "q35", "-accel", "tcg", "-cpu", "max", "-m", "1536", "-display", "none",
-         "-nic", "none", "-no-reboot", "-serial", f"file:{console}", "-kernel", unpacked / "boot" / f"vmlinuz-{version}",
-         "-initrd", archive, "-append", "console=ttyS0 quiet panic=1",
-         "-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap"], timeout=PATIENCE)
-    return console.read_text(errors="replace").replace("\r", "")
+    DIRECTORY.parent.mkdir(exist_ok=True)
+    with open(DIRECTORY.with_suffix(".lock"), "w") as lock:  # two tests may want it at the same time
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        unpacked, version = _fetch()
+    with tempfile.TemporaryDirectory(prefix="hgt-") as path:
+        directory = pathlib.Path(path)
+        archive = _make_initial_root(directory, unpacked, version, [*script, unpacked])
+        console = directory / "console.log"
+        processes.run(
+            ["qemu-system-x86_64", "-machine", "q35", "-accel", "tcg", "-cpu", "max", "-m", "1536", "-display", "none",
+             "-nic", "none", "-no-reboot", "-serial", f"file:{console}", "-kernel", unpacked / "boot" / f"vmlinuz-{version}",
+             "-initrd", archive, "-append", "console=ttyS0 quiet panic=1",
+             "-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap"], timeout=PATIENCE)
+        return console.read_text(errors="replace").replace("\r", "")

@@ -32,7 +32,7 @@ def test_the_kernel_is_the_one_meant_and_has_ipsec(results):
 
 def test_both_directions_are_shaped_by_clsact(results):
     for shape in shapes(results).values():
-        assert shape["diverting"] and shape["divert"] == "clsact"
+        assert shape["diverting"] and shape["divert"] == "clsact" and shape["capture"] == "bpf"
         assert shape["received"]["packets"] == shape["sent"]["packets"] == 20  # encrypted
         assert shape["dropped"]["packets"] == 0
 

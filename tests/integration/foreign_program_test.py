@@ -28,6 +28,13 @@ SHAPES = {"egress": SHAPE, "ingress": INGRESS}
 INLINE = SHAPE.replace('"eth0"\n', '"eth0"\nforward_to = "eth1"\n')
 WIRE = INLINE + INLINE.replace("eth0", "eth2").replace("eth1", "eth0").replace("eth2", "eth1")
 
+
+
+def capture_by_tcx_on(hook):
+    """The back end whose program stands there by TCX: a BPF ring buffer needs clsact to end packets on hg0's egress."""
+    return "ring" if hook == "hg0 egress" else None
+
+
 SOON = 1.3  # s: the daemon looks once in a second
 
 needs_tcx = pytest.mark.skipif(not kernel_has_tcx(), reason="this kernel has no TCX")
@@ -178,6 +185,7 @@ def assert_nothing_is_in_the_way(net, headgate, direction):
 @needs_tcx
 @pytest.mark.parametrize("hook", HOOKS)
 def test_a_program_behind_ours_on_the_divert_device_loses_nothing(net, headgate, hook):
+    headgate.capture = capture_by_tcx_on(hook)
     headgate.start(SHAPES[HOOKS[hook]], divert="tcx")
     ForeignProgram(net.host, *hook.split(), DROP, place="behind")
     assert_nothing_is_in_the_way(net, headgate, HOOKS[hook])
@@ -224,6 +232,7 @@ def test_a_program_that_keeps_frames_from_the_wire_is_said_while_forwarding_goes
 @needs_tcx
 @pytest.mark.parametrize("hook", ["eth0 egress", *HOOKS])
 def test_a_program_of_ours_that_somebody_detached_is_attached_again(net, headgate, programs, hook):
+    headgate.capture = capture_by_tcx_on(hook)
     headgate.start(SHAPE, divert="tcx")
     detach_tcx_link(net.host, *hook.split())
     wait_until(lambda: "shaping again" in headgate.log())

@@ -15,7 +15,7 @@ from packet_socket import FrameRecorder, FrameSender, assert_same_frames
 from traffic import Ping, Receiver, Sender, answers, nothing_missing, rate_while_running
 from transfer import Transfer
 
-pytestmark = pytest.mark.with_pcap
+pytestmark = pytest.mark.each_back_end
 
 WIRE = """
 [[shape]]

@@ -5,11 +5,13 @@ import time
 
 import processes
 import pytest
+import traces
 
 SHAPES = 20
-SOFT_LIMIT = 256  # of descriptors: too few for so many shapes
+SOFT_LIMIT = 64  # of descriptors: too few for so many shapes
 
-DESCRIPTORS = 25  # of a shape with one worker, at most: LimitNOFILE of the unit is made for it
+OWN_DESCRIPTORS = 60  # of the daemon, without any shape
+DESCRIPTORS = 4  # of a shape with one worker
 
 SHAPE = """
 [[shape]]
@@ -46,9 +48,9 @@ def test_many_shapes_start_beyond_the_soft_limit_of_descriptors_share_memory_and
     start_with_soft_limit(headgate, config, divert=divert, memory="1mb", max_flows=1024)
     status = next(line for line in headgate.notifications() if line.startswith("STATUS="))
     assert status == "STATUS=" + "; ".join(f"shaping v{number} egress" for number in range(SHAPES))
-    assert SOFT_LIMIT < processes.descriptors(headgate.process.pid) < SHAPES * DESCRIPTORS
-    # The rings of eight shapes take 216 MiB; those of twenty would take 540.
-    assert processes.resident_kilobytes(headgate.process.pid) < 512 * 1024
+    assert SOFT_LIMIT < processes.descriptors(headgate.process.pid) <= OWN_DESCRIPTORS + SHAPES * DESCRIPTORS
+    assert processes.resident_kilobytes(headgate.process.pid) < 256 * 1024
+    assert len(traces.divert_devices(net.host)) == 2  # the ends of the one pair of all
 
     headgate.stop(patience=60)
     assert set(net.host.links()) == before

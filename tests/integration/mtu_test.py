@@ -11,7 +11,7 @@ from packet_socket import FrameRecorder, FrameSender, assert_same_frames
 from traffic import Sender
 from transfer import Transfer
 
-pytestmark = pytest.mark.with_pcap(mtu=[1500, 65535])
+pytestmark = pytest.mark.each_back_end(mtu=[1500, 65535])
 
 LARGEST = 65535
 

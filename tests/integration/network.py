@@ -3,8 +3,10 @@
 import itertools
 import json
 import os
+import pathlib
 import re
 import signal
+import subprocess
 import time
 
 import processes
@@ -63,6 +65,31 @@ class Network:
     def delete(self):
         for namespace in self.namespaces:
             namespace.delete()
+
+
+class TunNetwork:
+    """A host and the peer at the far end of a wire without Ethernet header, which carries tun0 of the one to tun0 of the
+    other. The hardware type can be one that other devices have; with `offload` super-packets pass."""
+
+    def __init__(self, hardware_type=None, offload=False):
+        self.host, self.peer = self.namespaces = [Namespace(role) for role in ("host", "peer")]
+        ferry_tun(self.host, self.peer, "tun0", hardware_type, offload)
+        configure(self.host.run, [f"{HOST_IPV4}/24"], [f"{HOST_IPV6}/64"], "tun0")
+        configure_peer(self.peer, "tun0")
+        wait_for_answers(self.host.run)
+
+    def delete(self):
+        for namespace in self.namespaces:
+            namespace.delete()
+
+
+def ferry_tun(one, other, interface, hardware_type=None, offload=False):
+    """Makes a tun device in each of two namespaces, and the wire between them. It ends with the later namespace."""
+    options = (["--hardware-type", hardware_type] if hardware_type is not None else []) + (["--offload"] if offload else [])
+    ferry = processes.start(["python3", pathlib.Path(__file__).with_name("tun_ferry.py"), one.name, other.name, interface,
+                             *options], stdout=subprocess.PIPE, text=True)
+    assert ferry.stdout.readline() == "ready\n"
+    return ferry
 
 
 class InlineNetwork:

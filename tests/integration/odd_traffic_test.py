@@ -17,7 +17,7 @@ from frames import IEEE_802_1AD, IEEE_802_1Q, tagged
 from packet_socket import FrameRecorder, FrameSender, assert_same_frames
 from transfer import Transfer
 
-pytestmark = pytest.mark.with_pcap
+pytestmark = pytest.mark.each_back_end
 
 REPETITIONS = 20
 

@@ -21,7 +21,7 @@ interface = "eth0"
 """
 
 
-@pytest.mark.with_pcap
+@pytest.mark.each_back_end
 def test_one_flow_leaves_at_its_rate_and_every_packet_is_accounted_for(net, headgate, programs, divert, figure):
     headgate.start(ONE_FLOW, divert=divert)
     receiver = Receiver(net.peer, programs)
@@ -77,7 +77,7 @@ interface = "eth0"
 """
 
 
-@pytest.mark.with_pcap(family=["IPv6"], key=["5-tuple"])
+@pytest.mark.each_back_end(family=["IPv6"], key=["5-tuple"])
 @pytest.mark.parametrize("family", ["IPv4", "IPv6"])
 @pytest.mark.parametrize("key", ["5-tuple", "dst"])
 def test_each_of_many_flows_leaves_at_its_own_rate(net, headgate, programs, divert, figure, key, family):

@@ -34,7 +34,7 @@ OTHER_CLASS = """
 """
 
 
-@pytest.mark.with_pcap
+@pytest.mark.each_back_end
 def test_reloads_under_load_lose_and_reorder_nothing(net, headgate, programs, divert):
     headgate.start(config(key="dst", rate="2000pps", queue="2000p"), divert=divert)
     receiver = Receiver(net.peer, programs)
@@ -61,7 +61,7 @@ def test_reloads_under_load_lose_and_reorder_nothing(net, headgate, programs, di
     assert arrivals.reordered() == 0
 
 
-@pytest.mark.with_pcap
+@pytest.mark.each_back_end
 def test_a_full_queue_survives_its_class_being_keyed_anew(net, headgate, programs, divert):
     headgate.start(config(key="class", rate="10pps"), divert=divert)
     receiver = Receiver(net.peer, programs)
@@ -86,7 +86,7 @@ def test_a_queue_of_a_class_that_was_removed_is_sent(net, headgate, programs, di
     assert arrivals.reordered() == 0
 
 
-@pytest.mark.with_pcap
+@pytest.mark.each_back_end
 @pytest.mark.measured
 def test_a_new_rate_holds_from_the_next_packet_on(net, headgate, programs, divert):
     headgate.start(config(key="class", rate="1000pps"), divert=divert)

@@ -40,7 +40,7 @@ def checksum_errors(namespace):
     return errors + sum(int(found) for found in re.findall(r"^Udp6InCsumErrors\s+(\d+)", text, re.M))
 
 
-@pytest.mark.with_pcap(segmentation=["precise"])  # the others are refused, it carries no virtio header
+@pytest.mark.each_back_end(segmentation=["precise"])  # the others are refused, it carries no virtio header
 @pytest.mark.parametrize("where", SHAPES)
 @pytest.mark.parametrize("segmentation", ["precise", "auto", "whole"])
 def test_tcp_arrives_byte_for_byte_both_ways_and_in_both_families(net, inline_net, headgates, divert, where, segmentation):
@@ -129,7 +129,7 @@ def test_auto_cuts_what_the_host_itself_has_put_together(net, headgate, divert):
 def test_auto_carries_many_connections_through_several_workers_and_reloads(net, headgate, divert):
     config = SHAPES["egress"].replace("[[shape]]", "[[shape]]\nworkers = 3")
     headgate.start(config.format(segmentation="auto", rate="400mbit"), divert=divert)
-    transfers = [Transfer(net.host, net.peer, network.PEER_IPV4, 4_000_000, port=5300 + number) for number in range(6)]
+    transfers = [Transfer(net.host, net.peer, network.PEER_IPV4, 20_000_000, port=5300 + number) for number in range(6)]
     reloads = 0
     while any(transfer.running() for transfer in transfers):
         headgate.write(config.format(segmentation="auto", rate=["2gbit", "100mbit", "400mbit"][reloads % 3]), divert=divert)

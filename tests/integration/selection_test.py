@@ -50,5 +50,5 @@ def test_a_test_without_parameters_is_kept():
 
 
 def test_what_is_measured_or_timed_judges_time_and_a_test_without_a_mark_does_not():
-    for marks, wanted in ((["measured"], True), (["timed"], True), (["with_pcap"], False), ([], False)):
+    for marks, wanted in ((["measured"], True), (["timed"], True), (["each_back_end"], False), ([], False)):
         assert judges_time(items("test_1", marks=marks, divert=["tcx"])[0]) == wanted

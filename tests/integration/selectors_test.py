@@ -41,7 +41,7 @@ def send(net, programs, to, **options):
     return Sender(net.host, programs, to, rate=1000, count=PACKETS, **options).finish()["sent"]
 
 
-@pytest.mark.with_pcap
+@pytest.mark.each_back_end
 def test_marked_packets_go_to_the_class_that_selects_their_dscp(net, headgate, programs, divert):
     headgate.start(config(['dscp = ["ef", "AF41", "3"]']), divert=divert)
     assert class_of(headgate.shape(), "selected")["dscp"] == ["3", "af41", "ef"]
@@ -55,7 +55,7 @@ def test_marked_packets_go_to_the_class_that_selects_their_dscp(net, headgate, p
     assert len(receiver.stop()) == 12 * PACKETS
 
 
-@pytest.mark.with_pcap
+@pytest.mark.each_back_end
 @pytest.mark.parametrize("addresses", [IPV4_ADDRESSES, IPV6_ADDRESSES])
 def test_the_ip_header_is_read_behind_vlan_tags(net, headgate, divert, addresses):
     headgate.start(config(['dscp = "ef"', f'dst = "{addresses[1]}"']), divert=divert)
@@ -69,7 +69,7 @@ def test_the_ip_header_is_read_behind_vlan_tags(net, headgate, divert, addresses
     assert received(headgate) == received(headgate, "rest") == len(tags)
 
 
-@pytest.mark.with_pcap
+@pytest.mark.each_back_end
 def test_networks_select_by_destination_and_all_selectors_together(net, headgate, programs, divert):
     headgate.start(config([f'dst = ["192.168.0.0/16", "{FIRST}/32", "{FIRST_IPV6}"]', 'dscp = "cs5"',
                            'src = ["10.77.0.0/24", "fd77::/64"]', 'match = "udp dst port 5000"']), divert=divert)
@@ -102,7 +102,7 @@ def test_a_class_of_networks_may_bypass(net, headgate, programs, divert):
     assert received(headgate) == received(headgate, "rest") == PACKETS // 2
 
 
-@pytest.mark.with_pcap
+@pytest.mark.each_back_end
 def test_a_file_of_networks_is_read_again_at_a_reload(net, headgate, programs, divert):
     networks = headgate.directory / "networks"
     networks.write_text(f"# customers\n{FIRST}\n\n{FIRST_IPV6}/128  # the same one\n")

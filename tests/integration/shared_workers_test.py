@@ -25,12 +25,13 @@ interface = "eth0"
   queue = "{queue}"
 """
 
-UNSHAPED = """
+NOT_LIMITED = """
 [[shape]]
 interface = "eth0"
   [[shape.class]]
-  name   = "all"
-  bypass = true
+  name  = "all"
+  rate  = "1000000pps"
+  queue = "10000p"
 """
 
 
@@ -96,7 +97,7 @@ def test_a_queue_that_is_full_for_one_destination_starves_no_other(net, headgate
     host.run("tc", "qdisc", "add", "dev", "eth0", "parent", "1:20", "pfifo", "limit", "100000")
     host.run("tc", "filter", "add", "dev", "eth0", "parent", "1:", "protocol", "ip", "u32",
              "match", "ip", "dport", "6000", "0xffff", "flowid", "1:10")
-    headgate.start(UNSHAPED, divert=divert)
+    headgate.start(NOT_LIMITED, divert=divert)
     receiver = Receiver(net.peer, programs)
     flood = Sender(host, programs, network.PEER_IPV4, rate=30_000, seconds=5, port=6000)
     time.sleep(1)
@@ -121,7 +122,7 @@ def test_a_queue_that_is_full_on_one_interface_starves_no_other(net, headgate, p
     host.run("tc", "qdisc", "add", "dev", "eth0", "root", "handle", "1:", "htb", "default", "1")
     host.run("tc", "class", "add", "dev", "eth0", "parent", "1:", "classid", "1:1", "htb", "rate", "1mbit")
     host.run("tc", "qdisc", "add", "dev", "eth0", "parent", "1:1", "pfifo", "limit", "1000")
-    headgate.start(UNSHAPED + UNSHAPED.replace("eth0", "other0"), workers=1)
+    headgate.start(NOT_LIMITED + NOT_LIMITED.replace("eth0", "other0"), workers=1)
     flood = Sender(host, programs, network.PEER_IPV4, rate=30_000, seconds=5)
     time.sleep(1)
     sent = Sender(host, programs, "10.78.0.2", rate=1000, count=3000).finish()["sent"]

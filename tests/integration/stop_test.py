@@ -9,7 +9,7 @@ import traces
 from daemon import class_of
 from traffic import Receiver, Sender
 
-pytestmark = pytest.mark.with_pcap
+pytestmark = pytest.mark.each_back_end
 
 SLOW = """
 [[shape]]

@@ -212,11 +212,11 @@ def nothing_missing(arrivals):
 
 
 class FrameTrace:
-    """The kernel's time, in ns, and the length of each frame that comes in at an interface, by tcpdump."""
+    """The kernel's time, in ns, and the length of each frame that comes in at an interface, or goes out, by tcpdump."""
 
-    def __init__(self, namespace, patterns, interface="eth0"):
+    def __init__(self, namespace, patterns, interface="eth0", direction="in"):
         self._file = tempfile.NamedTemporaryFile(prefix="hgt-frames-")  # gone with this object
-        self._process = namespace.start("tcpdump", "-n", "-i", interface, "-Q", "in", "--nano", "-s", 64, "-B", 16384,
+        self._process = namespace.start("tcpdump", "-n", "-i", interface, "-Q", direction, "--nano", "-s", 64, "-B", 16384,
                                         "-Z", "root", "-w", self._file.name, patterns, stderr=subprocess.PIPE, text=True)
         line = self._process.stderr.readline()
         assert "listening" in line, line

@@ -7,7 +7,7 @@ from frames import (IEEE_802_1AD, IEEE_802_1Q, IPV4_ADDRESSES, IPV6_ADDRESSES, n
 from packet_socket import FrameRecorder, FrameSender, assert_same_frames
 from daemon import class_of
 
-pytestmark = pytest.mark.with_pcap(mtu=[1500], key=['["vlan", "dst"]'])
+pytestmark = pytest.mark.each_back_end(mtu=[1500], key=['["vlan", "dst"]'])
 
 EGRESS = """
 [[shape]]

@@ -227,3 +227,24 @@ def test_the_number_is_shown_and_takes_effect_at_a_start(net, headgate):
     refused = headgate.control("check", headgate.config_path, check=False)
     assert refused.returncode == EXIT_USAGE
     assert 'do not go with capture = "pcap"' in refused.stdout + refused.stderr
+
+
+BURSTS = f"""
+import socket, time
+one, many = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+many.setsockopt(socket.IPPROTO_UDP, 103, 100)  # UDP_SEGMENT
+for _ in range(12):
+    one.sendto(b"x", ("{network.PEER_IPV4}", 5000))
+    time.sleep(0.0005)
+    many.sendto(b"x" * 6000, ("{network.PEER_IPV4}", 5001))
+    time.sleep(0.6)  # longer than the dead-man switch has patience
+"""
+
+
+def test_silence_behind_a_burst_does_not_open_the_host(net, headgate, divert):
+    headgate.start(config(rate="1000000pps", queue="1000p"), divert=divert)
+    net.host.run("python3", "-c", BURSTS)
+    shape = headgate.shape()
+    check_law(shape)
+    assert shape["unshaped"]["packets"] == 0
+    assert shape["dropped"]["packets"] == 0

@@ -40,7 +40,7 @@ def lint(tally):
 
 
 def sources(*suffixes):
-    folders = ("include", "daemon", "tools", "tests")
+    folders = ("include", "daemon", "tools", "tests", "examples")
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in suffixes)
 
 

@@ -13,11 +13,11 @@
 #include <system_error>
 
 #include "control_client.hpp"
-#include "headgate/packet_event.hpp"
 #include "json_output.hpp"
 #include "linux/file_descriptor.hpp"
 #include "output.hpp"
 #include "trace_blocks.hpp"
+#include "vocabulary/packet_event.hpp"
 
 namespace headgate {
 namespace {

@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "config/config_file.hpp"
-#include "headgate/control_message.hpp"
 #include "json_output.hpp"
 #include "output.hpp"
 #include "visible_text.hpp"
+#include "vocabulary/control_message.hpp"
 
 namespace headgate {
 namespace {

@@ -55,11 +55,14 @@ int show(const Invocation& invocation) {
   const ScreenStyle style = ScreenStyle::detect();
   Json previous;
   return watch(invocation, [&] {
-    Json reply = ask_daemon(invocation.control, {{"command", "show"}});
+    Json request = {{"command", "show"}};
+    if (!invocation.json && !invocation.all) request["instances"] = false;
+    Json reply = ask_daemon(invocation.control, request);
     if (invocation.json) {
       print_json(reply, invocation);
     } else {
-      print_screen(show_screen(reply, previous, {invocation.bytes}, style), invocation);
+      print_screen(show_screen(reply, previous, {.bytes = invocation.bytes, .all = invocation.all}, style),
+                   invocation);
     }
     previous = std::move(reply);
   });
@@ -121,12 +124,13 @@ int help(const Invocation& invocation) {
 
 constexpr Subcommand kSubcommands[] = {
     {.name = "show",
-     .options = {"bytes", "watch"},
+     .options = {"bytes", "all", "watch"},
      .summary = "each shaped interface with its classes",
      .details =
          "Each shaped interface, whether its packets are being diverted, and its classes with what they\n"
-         "received, sent, dropped and have queued.",
-     .examples = {"headgatectl", "headgatectl show --watch",
+         "received, sent, dropped and have queued. The interfaces that match a pattern stand together, with\n"
+         "what all of them counted, those that are gone included; --all shows each of them, too.",
+     .examples = {"headgatectl show --all", "headgatectl show --watch",
                   "headgatectl -j show | jq '.shapes[].classes[] | {name, dropped: .dropped.packets}'"},
      .run = show},
     {.name = "flows",
@@ -136,7 +140,8 @@ constexpr Subcommand kSubcommands[] = {
      .details =
          "The flows of a class, largest first by packets sent, dropped and queued; without CLASS the\n"
          "largest of all classes, if there are no more than 16. A CLASS is eth0/egress/dns, or dns where\n"
-         "that is unique. It looks twice, a second apart, to tell the rate of each flow now.",
+         "that is unique; veth*/egress/dns is that of all interfaces that match. It looks twice, a second\n"
+         "apart, to tell the rate of each flow now.",
      .examples = {"headgatectl flows eth0/egress/clients -n 10", "headgatectl flows clients --watch=5"},
      .run = flows},
     {.name = "capture",

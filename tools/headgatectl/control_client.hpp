@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "headgate/control_message.hpp"
 #include "linux/file_descriptor.hpp"
+#include "vocabulary/control_message.hpp"
 
 namespace headgate {
 

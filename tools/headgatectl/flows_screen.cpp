@@ -40,6 +40,14 @@ std::string class_lines(const Json& reply, const ScreenStyle& style) {
   return lines;
 }
 
+// The flows of a pattern's class have the classes of its interfaces.
+bool are_of_several_classes(const Json& reply) {
+  if (reply["classes"].size() > 1) return true;
+  for (const Json& flow : reply["flows"])
+    if (flow["class"] != reply["classes"][0]["name"]) return true;
+  return false;
+}
+
 std::string measured_line(const Json& reply) {
   char text[64];
   std::snprintf(text, sizeof text, "; rates measured over %.1f s", reply["interval_s"].get<double>());
@@ -69,7 +77,7 @@ std::string flows_screen(const Json& reply, const ScreenStyle& style) {
   std::string screen = class_lines(reply, style);
   if (reply["classes"].empty()) return "no class is configured\n";
   if (reply["flows"].empty()) return screen;
-  const bool several = reply["classes"].size() > 1;
+  const bool several = are_of_several_classes(reply);
   std::vector<Column> columns = {{"FLOW", false}, {"NOW"}, {""}, {"SENT"}, {""}, {"DROPPED"}, {"QUEUED"}};
   if (several) columns.insert(columns.begin(), {"CLASS", false});
   TextTable table(columns);

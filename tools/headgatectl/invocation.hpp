@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "headgate/clock.hpp"
-#include "headgate/config.hpp"
-#include "headgate/packet_event.hpp"
+#include "vocabulary/config.hpp"
+#include "vocabulary/packet_event.hpp"
 
 namespace headgate {
 
@@ -44,6 +44,7 @@ struct Invocation {
   std::string argument;
   std::size_t limit = 20;
   bool bytes = false;
+  bool all = false;
   std::optional<Duration> watch;  // time from one screen to the next
   std::string file;               // for a trace; "-": standard output
   PacketEventSet events{};        // none: all of them

@@ -7,8 +7,8 @@
 #include <optional>
 #include <stdexcept>
 
-#include "headgate/control_message.hpp"
 #include "invocation.hpp"
+#include "vocabulary/control_message.hpp"
 
 namespace headgate {
 namespace {
@@ -55,6 +55,8 @@ constexpr Option kOptions[] = {
      [](const std::string&, Invocation& invocation) { invocation.json = true; }},
     {"bytes", 'b', Takes::nothing, "", false, "count bytes instead of packets",
      [](const std::string&, Invocation& invocation) { invocation.bytes = true; }},
+    {"all", 'a', Takes::nothing, "", false, "show each interface of a pattern, too",
+     [](const std::string&, Invocation& invocation) { invocation.all = true; }},
     {"limit", 'n', Takes::value, "N", false, "show N flows, 20 unless given", read_limit},
     {"watch", 'w', Takes::number_or_nothing, "SECONDS", false,
      "again and again, each second unless given, until interrupted", read_watch},

@@ -1,7 +1,11 @@
 #include "show_screen.hpp"
 
+#include <array>
+#include <cstddef>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <string>
+#include <vector>
 
 #include "human_text.hpp"
 
@@ -25,6 +29,7 @@ struct Counts {
   }
 };
 
+// A shape, or the sums of a pattern.
 class ShapeScreen {
  public:
   ShapeScreen(const Json& shape, const Json* previous, double seconds, const ShowOptions& options,
@@ -39,10 +44,8 @@ class ShapeScreen {
   std::string text() {
     const Counts total = counts_of(shape_);
     Counts rest = total;
-    for (const Json& item : shape_["classes"]) {
-      add_class(item);
-      rest.subtract(counts_of(item));
-    }
+    for (const Json& item : shape_["classes"]) rest.subtract(counts_of(item));
+    add_classes();
     const std::uint64_t unmatched = shape_["unmatched"][unit_];
     const Counts unmatched_counts{unmatched, unmatched, 0, 0};
     rest.subtract(unmatched_counts);
@@ -51,6 +54,8 @@ class ShapeScreen {
     add_row("total", "", "", total, rate_of("sent", shape_, previous_), {});
     add_losses();
     add_hook_counts();
+    for (const Json& limit : shape_.value("limits", Json::array()))
+      table_.add_note({limit.get<std::string>(), Tone::attention});
     return heading() + table_.text(style_);
   }
 
@@ -70,7 +75,9 @@ class ShapeScreen {
                                                    : " to " + forward_to.get<std::string>());
     const std::string state = shape_["state"];
     std::string line = "\n" + styled(name, Tone::heading, style_) + "  ";
-    if (shape_["diverting"]) {
+    if (shape_.contains("interfaces")) {
+      line += interfaces();
+    } else if (shape_["diverting"]) {
       line += styled("diverting", Tone::good, style_) + " by " + shape_["divert"].get<std::string>();
     } else {
       line += styled("not diverting, traffic is not shaped", Tone::bad, style_);
@@ -79,12 +86,24 @@ class ShapeScreen {
     return line + settings() + "\n";
   }
 
+  // Of a pattern: how many there are, and how many of them are diverting.
+  std::string interfaces() const {
+    const std::size_t all = shape_["interfaces"].size(), diverting = shape_["diverting_interfaces"];
+    if (all == 0) return styled("no interface matches", Tone::attention, style_);
+    const std::string by = " by " + shape_["divert"].get<std::string>();
+    if (all == 1 && diverting == 1) return "1 interface, " + styled("diverting", Tone::good, style_) + by;
+    const std::string count = std::to_string(all) + (all == 1 ? " interface, " : " interfaces, ");
+    if (diverting == all) return count + styled("all diverting", Tone::good, style_) + by;
+    if (diverting == 0) return count + styled("none diverting, traffic is not shaped", Tone::bad, style_);
+    return count + styled(std::to_string(diverting) + " of them diverting", Tone::bad, style_) + by;
+  }
+
   // What of the shape is not as it is by default.
   std::string settings() const {
     std::string text;
     if (shape_["segmentation"] == "whole") text += ", super-packets whole";
-    if (shape_["segmentation"] == "auto") text += ", super-packets cut by the rate";
-    if (shape_["capture"] != "ring") text += ", captured by " + shape_["capture"].get<std::string>();
+    if (shape_["segmentation"] == "precise") text += ", super-packets cut into packets";
+    if (shape_["capture"] != "bpf") text += ", captured by " + shape_["capture"].get<std::string>();
     if (shape_["precision"] != "normal") text += ", precision " + shape_["precision"].get<std::string>();
     if (shape_.value("workers", 1) != 1) text += ", " + shape_["workers"].dump() + " workers";
     if (shape_["overhead"] != 0) text += ", overhead " + shape_["overhead"].dump() + " bytes";
@@ -120,18 +139,133 @@ class ShapeScreen {
     return unit_ == "bytes" ? bit_rate_text(rate * 8) : packet_rate_text(rate);
   }
 
-  void add_class(const Json& item) {
+  // As a tree, if the shape has one: what is below the link or a group stands under it, further to the right.
+  void add_classes() {
+    for (const Json& item : shape_["classes"]) classes_below_[text_of(item, "group")].push_back(&item);
+    for (const Json& item : groups_of(shape_)) groups_below_[text_of(item, "parent")].push_back(&item);
+    sums_ = sums_of(shape_);
+    if (previous_) sums_before_ = sums_of(*previous_);
+    const std::string link = text_of(shape_, "rate");
+    if (link.empty()) return add_below("", 0);
+    for (const Json& item : shape_["classes"])
+      if (is_outside(item)) add_class(item, 0);
+    add_sum("link", link, "", 0);
+    add_below("", 1);
+  }
+
+  void add_below(const std::string& group, std::size_t depth) {
+    for (const Json* item : classes_below_[group])
+      if (depth == 0 || !is_outside(*item)) add_class(*item, depth);
+    for (const Json* item : groups_below_[group]) {
+      add_sum((*item)["name"], limits_of(*item), (*item)["name"], depth);
+      add_below((*item)["name"], depth + 1);
+    }
+  }
+
+  // The link ("") or a group, with what its classes count together.
+  void add_sum(const std::string& title, const std::string& limits, const std::string& group,
+               std::size_t depth) {
+    const auto before = sums_before_.find(group);
+    const Json& sum = sums_.at(group);
+    add_row(indented(title, depth), limits, std::to_string(sum["flows"].get<std::uint64_t>()), counts_of(sum),
+            rate_of("sent", sum, before == sums_before_.end() ? nullptr : &before->second), {});
+  }
+
+  // What the classes below the link (""), and below each group, count together.
+  std::map<std::string, Json> sums_of(const Json& shape) const {
+    Json none = {{"flows", 0}};
+    for (const char* member : kCounts) none[member][unit_] = 0;
+    std::map<std::string, Json> sums{{"", none}};
+    std::map<std::string, std::string> parents;
+    for (const Json& item : groups_of(shape)) {
+      sums.emplace(item["name"], none);
+      parents.emplace(item["name"], text_of(item, "parent"));
+    }
+    const auto add = [](Json& sum, const Json& more) {
+      sum = sum.get<std::uint64_t>() + more.get<std::uint64_t>();
+    };
+    for (const Json& item : shape["classes"]) {
+      if (is_outside(item)) continue;
+      std::string group = text_of(item, "group");
+      for (std::size_t steps = 0; steps <= parents.size(); ++steps) {
+        Json& sum = sums[group];
+        add(sum["flows"], item["flows"]);
+        for (const char* member : kCounts) add(sum[member][unit_], item[member][unit_]);
+        if (group.empty()) break;
+        group = parents[group];
+      }
+    }
+    return sums;
+  }
+
+  static const Json& groups_of(const Json& shape) {
+    static const Json kNone = Json::array();
+    const auto found = shape.find("groups");
+    return found == shape.end() ? kNone : *found;
+  }
+
+  static bool is_policed(const Json& item) { return text_of(item, "action") == "police"; }
+  // Of the link's rate.
+  static bool is_outside(const Json& item) { return item["bypass"] || is_policed(item); }
+
+  static std::string text_of(const Json& json, const char* member) {
+    const auto found = json.find(member);
+    return found == json.end() || !found->is_string() ? "" : found->get<std::string>();
+  }
+
+  static std::string indented(const std::string& text, std::size_t depth) {
+    return std::string(2 * depth, ' ') + text;
+  }
+
+  // What a class or group may have of what is above it.
+  static std::string limits_of(const Json& item) {
+    std::string text = item.contains("rate") ? words(item["rate"]) : "";
+    const auto add = [&text](const std::string& word) { text += (text.empty() ? "" : " ") + word; };
+    if (const std::string limit = text_of(item, "limit"); !limit.empty())
+      add(limit + " in " + text_of(item, "window"));
+    if (is_policed(item)) add("policed");
+    if (item.value("fair", Json()) == Json(true)) add("fair");
+    if (const std::string guarantee = text_of(item, "guarantee"); !guarantee.empty()) add(">=" + guarantee);
+    if (const std::string ceiling = text_of(item, "ceiling"); !ceiling.empty()) add("<=" + ceiling);
+    return text;
+  }
+
+  // What it has by its guarantee and beyond it, what was marked, and what keeps it back.
+  void add_tree_note(const Json& item, const Json* before, std::size_t depth) {
+    std::string note;
+    const auto add = [&note](const std::string& text) { note += (note.empty() ? "" : ", ") + text; };
+    if (!text_of(item, "guarantee").empty()) {
+      const auto borrowed = [this](const Json& one) {
+        return one["sent"][unit_].get<std::uint64_t>() - one["guaranteed"][unit_].get<std::uint64_t>();
+      };
+      const Json now = {{"borrowed", {{unit_, borrowed(item)}}}};
+      const Json then = before ? Json{{"borrowed", {{unit_, borrowed(*before)}}}} : Json();
+      if (borrowed(item) != 0)
+        add("borrowed " + (before ? rate_of("borrowed", now, &then) : count_text(borrowed(item))));
+    }
+    if (item.contains("marked") && item["marked"][unit_] != 0)
+      add("marked " + count_text(item["marked"][unit_]));
+    if (item.contains("remarked") && item["remarked"][unit_] != 0)
+      add("remarked " + count_text(item["remarked"][unit_]));
+    if (const std::string held_by = text_of(item, "held_by"); !held_by.empty())
+      add("held back by " + (held_by == item["name"] ? "its ceiling" : held_by));
+    if (!note.empty()) table_.add_note({indented(note, depth)});
+  }
+
+  void add_class(const Json& item, std::size_t depth) {
     const std::string name = item["name"];
     const bool bypass = item["bypass"];
-    const std::string rate = words(item["rate"]);
+    const std::string rate = limits_of(item);
     const Json& delay = item["delay_us"];
     std::vector<std::string> delays;
     for (const char* quantile : {"p50", "p99", "max"}) {
       delays.push_back(delay["max"] == 0.0 ? "-" : delay_text(delay[quantile]));
     }
-    add_row(name, bypass ? "bypass" : rate, bypass ? "" : std::to_string(item["flows"].get<std::uint64_t>()),
-            counts_of(item), rate_of("sent", item, previous_class(name)), delays);
-    add_drop_reasons(item["dropped"]);
+    add_row(indented(name, depth), bypass ? "bypass" : rate,
+            bypass ? "" : std::to_string(item["flows"].get<std::uint64_t>()), counts_of(item),
+            rate_of("sent", item, previous_class(name)), delays);
+    add_tree_note(item, previous_class(name), depth);
+    add_drop_reasons(item["dropped"], depth);
   }
 
   const Json* previous_class(const std::string& name) const {
@@ -157,13 +291,13 @@ class ShapeScreen {
     table_.add_row(row);
   }
 
-  void add_drop_reasons(const Json& dropped) {
+  void add_drop_reasons(const Json& dropped, std::size_t depth) {
     std::string reasons;
     for (const auto& [reason, count] : dropped["reasons"].items()) {
       const std::uint64_t amount = count[unit_];
       if (amount != 0) reasons += (reasons.empty() ? "dropped: " : ", ") + reason + " " + count_text(amount);
     }
-    if (!reasons.empty()) table_.add_note({reasons, Tone::attention});
+    if (!reasons.empty()) table_.add_note({indented(reasons, depth), Tone::attention});
   }
 
   // Counted in packets alone, whatever the unit of the table.
@@ -208,7 +342,31 @@ class ShapeScreen {
   std::string unit_;
   ScreenStyle style_;
   TextTable table_;
+
+  // Of its tree, by the name of the group that they stand below; "": the link.
+  static constexpr std::array kCounts = {"received", "sent", "dropped", "queued"};
+  std::map<std::string, std::vector<const Json*>> classes_below_;
+  std::map<std::string, std::vector<const Json*>> groups_below_;
+  std::map<std::string, Json> sums_;
+  std::map<std::string, Json> sums_before_;
 };
+
+// Of daemons that know no patterns: none.
+const Json& patterns_of(const Json& reply) {
+  static const Json kNone = Json::array();
+  const auto found = reply.find("patterns");
+  return found == reply.end() ? kNone : *found;
+}
+
+bool is_instance(const Json& shape) {
+  const auto pattern = shape.find("pattern");
+  return pattern != shape.end() && !pattern->is_null();
+}
+
+bool is_instance_of(const Json& shape, const Json& pattern) {
+  return is_instance(shape) && shape["pattern"] == pattern["interface"] &&
+         shape["direction"] == pattern["direction"];
+}
 
 const Json* same_shape(const Json& shapes, const Json& shape) {
   for (const Json& other : shapes) {
@@ -234,11 +392,24 @@ std::string daemon_line(const Json& reply) {
 std::string show_screen(const Json& reply, const Json& previous, const ShowOptions& options,
                         const ScreenStyle& style) {
   std::string screen = styled(daemon_line(reply), Tone::plain, style) + "\n";
-  if (reply["shapes"].empty()) screen += "It shapes nothing: its configuration has no [[shape]].\n";
+  for (const Json& lack : reply.value("kernel_lacks", Json::array()))
+    screen += styled("This kernel lacks " + lack.get<std::string>() + ".", Tone::attention, style) + "\n";
+  const Json& patterns = patterns_of(reply);
+  if (reply["shapes"].empty() && patterns.empty())
+    screen += "It shapes nothing: its configuration has no [[shape]].\n";
   const double seconds = seconds_between(previous, reply);
-  for (const Json& shape : reply["shapes"]) {
+  const auto add_shape = [&](const Json& shape) {
     const Json* before = seconds > 0 ? same_shape(previous["shapes"], shape) : nullptr;
     screen += ShapeScreen(shape, before, seconds, options, style).text();
+  };
+  for (const Json& shape : reply["shapes"])
+    if (!is_instance(shape)) add_shape(shape);
+  for (const Json& pattern : patterns) {
+    const Json* before = seconds > 0 ? same_shape(patterns_of(previous), pattern) : nullptr;
+    screen += ShapeScreen(pattern, before, seconds, options, style).text();
+    if (!options.all) continue;
+    for (const Json& shape : reply["shapes"])
+      if (is_instance_of(shape, pattern)) add_shape(shape);
   }
   return screen;
 }

@@ -10,6 +10,7 @@ namespace headgate {
 
 struct ShowOptions {
   bool bytes = false;  // count bytes, not packets
+  bool all = false;    // each interface of a pattern, too
 };
 
 // `reply` is that of a "show" request. With an earlier reply of the same daemon, `previous`, the rates

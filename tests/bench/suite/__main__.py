@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 
-from suite import build, figures, machine, paths, plots
+from suite import build, figures, machine, paths, plots, sides
 from suite.other_build import OtherBuild
 from suite.report import Report
 
@@ -28,6 +28,9 @@ def parse_arguments():
                         help="also another build of headgate in turn with this one, such as of an older commit: its "
                              "build directory, or the bin/ in it")
     parser.add_argument("--only-headgate", action="store_true", help="leave out the peers")
+    parser.add_argument("--capture", choices=("bpf", "ring"),
+                        help="the capture back end of every shape of this build, not of the other; its default unless "
+                             "given")
     parser.add_argument("--json", metavar="FILE", help="write every round's values")
     options = parser.parse_args()
     unknown = [name for name in options.figures if name not in figures.ALL]
@@ -70,7 +73,8 @@ def main():
     build.build()
     paths.network.sweep()
     effort = figures.Effort(quick=options.quick, rounds=options.rounds, against=options.against,
-                            only_headgate=options.only_headgate)
+                            only_headgate=options.only_headgate, capture=options.capture)
+    sides.Headgate.capture = options.capture
     report = Report(machine.describe(), effort)
     complete = False
     try:

@@ -7,7 +7,8 @@ import sys
 
 from suite.paths import PROGRAMS, ROOT
 
-TARGETS = ("headgated", "headgatectl", "frame_source", "far_end", "bare_forwarder", "bare_pacer", "core_benchmark")
+TARGETS = ("headgated", "headgatectl", "frame_source", "far_end", "bare_forwarder", "bare_ring_loop", "bare_attach",
+           "bare_pacer", "core_benchmark")
 
 
 def _as_owner():

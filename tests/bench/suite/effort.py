@@ -4,11 +4,12 @@ import copy
 
 
 class Effort:
-    def __init__(self, quick=False, rounds=None, against=None, only_headgate=False):
+    def __init__(self, quick=False, rounds=None, against=None, only_headgate=False, capture=None):
         self.quick = quick
         self.rounds = rounds or (2 if quick else 5)
         self.against = against  # an OtherBuild, or None
         self.only_headgate = only_headgate
+        self.capture = capture  # what configurations of this build say; None: nothing
 
     def seconds(self, full, quick):
         return quick if self.quick else full
@@ -20,7 +21,7 @@ class Effort:
 
     def builds(self, side):
         """The side by this build, and by the other if there is one."""
-        return [side, side.by(self.against)] if self.against and side.is_headgate else [side]
+        return [side, side.by(self.against)] if self.against and side.by_both_builds else [side]
 
     def turns(self, sides, keep=(), most=None):
         """Each side once a round, and every other round in reverse, so that none always comes first.

@@ -76,6 +76,40 @@ def process_seconds(pid):
     return (int(fields[11]) + int(fields[12])) * TICK
 
 
+class ProgramTime:
+    """Of the BPF programs that a process holds, all together, since construction: their runs and seconds.
+
+    The kernel measures while an instance is entered with `with`, which costs each run some nanoseconds more.
+    """
+
+    _SWITCH = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
+
+    def __init__(self, pid):
+        self._pid = pid
+
+    def __enter__(self):
+        self._before = self._SWITCH.read_text()
+        self._SWITCH.write_text("1")
+        self._start = self._read()
+        return self
+
+    def __exit__(self, *_):
+        self._SWITCH.write_text(self._before)
+
+    def _read(self):
+        """By the identifier of each program, for several descriptors may stand for one."""
+        programs = {}
+        for descriptor in pathlib.Path(f"/proc/{self._pid}/fdinfo").iterdir():
+            fields = dict(re.findall(r"^(prog_id|run_cnt|run_time_ns):\s*(\d+)$", descriptor.read_text(), re.MULTILINE))
+            if "run_cnt" in fields:
+                programs[fields["prog_id"]] = int(fields["run_cnt"]), int(fields["run_time_ns"]) / 1e9
+        return programs
+
+    def used(self):
+        now = self._read().values()
+        return [sum(column) - sum(before) for column, before in zip(zip(*now), zip(*self._start.values()))]
+
+
 def status_bytes(pid, field):
     return int(re.search(rf"{field}:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) * 1024
 

@@ -23,6 +23,7 @@ import network  # noqa: E402
 import processes  # noqa: E402
 
 SOURCE_CPU, FORWARDER_CPU = 0, 1
+EGRESS, FORWARD = "egress shape", "forward_to"  # names of paths
 
 _made = []
 
@@ -56,12 +57,12 @@ class Path:
 
 def egress():
     net = network.Network()
-    return Path("egress shape", net, net.host, net.host, "eth0")
+    return Path(EGRESS, net, net.host, net.host, "eth0")
 
 
 def forward():
     net = network.InlineNetwork()
-    return Path("forward_to", net, net.host, net.middle, "eth1")
+    return Path(FORWARD, net, net.host, net.middle, "eth1")
 
 
 def delete_all():

@@ -162,6 +162,9 @@ class Figure:
         print(f"  bar: {text}: {measured}: {word}", flush=True)
 
     def remark(self, text):
+        """Once, however often it is made."""
+        if text in self.remarks:
+            return
         self.remarks.append(text)
         print(f"  {text}", flush=True)
 
@@ -187,6 +190,8 @@ class Report:
               f"{' (virtual)' if machine['virtual'] else ''}, {machine['date']}")
         print(f"{effort.rounds} rounds{', quick: the figures mean little' if effort.quick else ''}; "
               f"median (smallest-largest) of the rounds; CPU: of all cores, interrupts included")
+        if effort.capture:
+            print(f"capture {effort.capture}: every shape of this build")
         if effort.against:
             other = effort.against.describe()
             print(f"beside another build: {other['programs']}, sources {other['commit'] or 'unknown'}")
@@ -198,6 +203,7 @@ class Report:
 
     def write(self, path):
         content = {"schema": 1, "machine": self.machine, "rounds": self.effort.rounds, "quick": self.effort.quick,
+                   "capture": self.effort.capture,
                    "figures": {figure.name: figure.json() for figure in self.figures}}
         if self.effort.against:
             content["against"] = self.effort.against.describe()

@@ -13,10 +13,12 @@ from suite.paths import FORWARDER_CPU, PROGRAMS, pinned, processes
 from daemon import Headgate as Daemon  # tests/integration
 
 HEADGATE = "headgate"
+BY_RING = ", capture ring"  # of the names of its sides
 
 
 class Side:
     is_headgate = False
+    by_both_builds = False  # measured by the other build, too, where there is one
     cpu = FORWARDER_CPU  # of its process, if it has one; None: where the kernel has it
 
     def __init__(self, name):
@@ -36,6 +38,8 @@ class Headgate(Side):
     """headgated, pinned. `classes` is what follows the shape's keys in the configuration."""
 
     is_headgate = True
+    by_both_builds = True
+    capture = None  # the back end of every shape; None: headgated's default
     patience = 60  # s, until it is ready
     _programs = PROGRAMS
 
@@ -45,11 +49,20 @@ class Headgate(Side):
         self.daemon = None
 
     def by(self, build):
-        """The same side by another build of headgate."""
+        """The same side by another build of headgate, which may not know what `capture` says."""
         other = copy.copy(self)
         other.name = of_other_build(self.name)
+        other.capture = None
         other._programs = build.programs
         return other
+
+    def by_ring(self):
+        """The same side with `capture = "ring"`, by this build alone, in a list: empty where all sides have one back end."""
+        if self.capture:
+            return []
+        twin = copy.copy(self)
+        twin.name, twin.capture, twin.by_both_builds = self.name + BY_RING, "ring", False
+        return [twin]
 
     @property
     def process(self):
@@ -63,11 +76,16 @@ class Headgate(Side):
         return shape + self._shape_keys + "\n" + self._classes
 
     def set_up(self, path, undo):
-        self.daemon = Daemon(self.namespace(path), self._programs)
+        self.daemon = self._make_daemon(self.namespace(path))
         undo.callback(self.daemon.close)
         undo.push(self._kill_after_failure)
         self.daemon.start(self.config(path), wait=False, **self._daemon_keys)
         self.daemon.wait_ready(self.patience)
+
+    def _make_daemon(self, namespace):
+        daemon = Daemon(namespace, self._programs)
+        daemon.capture = self.capture
+        return daemon
 
     def _kill_after_failure(self, failure, *_):
         """So that it is the failure that is told, and not that a stop did not come to its end either."""
@@ -80,7 +98,7 @@ class Headgate(Side):
 
     def knows(self, path):
         """Whether this headgated takes the configuration."""
-        daemon = Daemon(path.shaper, self._programs)
+        daemon = self._make_daemon(path.shaper)
         try:
             daemon.write(self.config(path), **self._daemon_keys)
             check = path.shaper.command(self._programs / "headgated", "--check", "--config", daemon.config_path)
@@ -102,22 +120,36 @@ class _Pinned:
         return getattr(self._namespace, name)
 
 
-class BareForwarder(Side):
-    def __init__(self, threads, fifo=False, name=None, cpu=FORWARDER_CPU):
-        scheduling = ", SCHED_FIFO" if fifo else ""
-        super().__init__(name or f"bare forwarder, {threads} thread{'s' if threads > 1 else ''}{scheduling}")
-        self._arguments = ["--threads", threads, *(["--fifo"] if fifo else [])]
+class Bare(Side):
+    """A program that forwards and does nothing else."""
+
+    def __init__(self, name, program, fifo, cpu, *arguments):
+        super().__init__(name + (", SCHED_FIFO" if fifo else ""))
+        self._program, self._arguments = program, [*arguments, *(["--fifo"] if fifo else [])]
         self.cpu = cpu
         self.process = None
 
     def set_up(self, path, undo):
         to = ["--forward-to", "eth1"] if path.shaper is not path.source else []
-        self.process = path.shaper.start(*pinned(self.cpu, PROGRAMS / "bare_forwarder", "--interface", "eth0", *to,
-                                                 *self._arguments), stderr=subprocess.PIPE, text=True)
+        self.process = path.shaper.start(*pinned(self.cpu, PROGRAMS / self._program, "--interface", "eth0", *to,
+                                                 *self._arguments),
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         undo.callback(processes.end, self.process)
         line = self.process.stderr.readline()
         if not line.startswith("forwarding"):
-            raise RuntimeError(f"bare_forwarder: {line}{self.process.stderr.read()}")
+            raise RuntimeError(f"{self._program}: {line}{self.process.stderr.read()}")
+
+
+class BareForwarder(Bare):
+    def __init__(self, threads, fifo=False, name=None, cpu=FORWARDER_CPU):
+        super().__init__(f"bare forwarder, {threads} thread{'s' if threads > 1 else ''}", "bare_forwarder", fifo, cpu,
+                         "--threads", threads)
+        self.name = name or self.name
+
+
+class BareRingLoop(Bare):
+    def __init__(self, fifo=True, cpu=FORWARDER_CPU):
+        super().__init__("bare ring-buffer loop", "bare_ring_loop", fifo, cpu)
 
 
 class Kernel(Side):

@@ -19,7 +19,7 @@ METRICS = [Metric("mpps", "million packets/s", 2, better="more"), Metric("droppe
 class Benchmark:
     """One build's core_benchmark."""
 
-    is_headgate = True
+    is_headgate = by_both_builds = True
 
     def __init__(self, programs, named=str):
         self.program, self._named = programs / "core_benchmark", named

@@ -45,6 +45,7 @@ class _PinnedSource:
 def measure_placement(figure, effort, path, cpu, title):
     none = sides.no_divert(path)
     forwarders = [sides.BareForwarder(threads, fifo=fifo, cpu=cpu) for threads in (2, 1) for fifo in (True, False)]
+    forwarders.append(sides.BareRingLoop(cpu=cpu))
     table = Table(title, sides.HEADGATE, METRICS, compared="added")
     for side in effort.turns([none, sides.Headgate(CLASSES, cpu=cpu), *forwarders], keep=[none]):
         table.add(side.name, one_round(path, side, effort.seconds(1000, 150)))

@@ -56,7 +56,8 @@ class Offered:
     """A side that is offered packets of so many flows."""
 
     def __init__(self, side, flows):
-        self.side, self.name, self.flows, self.is_headgate = side, side.name, flows, side.is_headgate
+        self.side, self.name, self.flows = side, side.name, flows
+        self.is_headgate, self.by_both_builds = side.is_headgate, side.by_both_builds
 
     def by(self, build):
         return type(self)(self.side.by(build), self.flows)

@@ -1,9 +1,10 @@
-"""Capture by live libpcap keeps what the ring keeps: rates, order, every byte and every count."""
+"""The packet ring and live libpcap keep what the BPF ring buffer keeps: rates, order, every byte and every count."""
 
 import pytest
 
 import network
 import odd_traffic
+from conftest import BACK_ENDS
 from daemon import check_law, class_of
 from packet_socket import FrameRecorder, FrameSender, assert_same_frames
 from traffic import Receiver, Sender, rate_while_running
@@ -12,7 +13,7 @@ from transfer import Transfer
 SHAPE = """
 [[shape]]
 interface = "eth0"
-capture = "pcap"
+capture = "%s"
   [[shape.class]]
   name = "load"
   match = "udp dst portrange 5000-5999"
@@ -30,9 +31,10 @@ WIRE = (SHAPE.replace('"eth0"\n', '"eth0"\nforward_to = "eth1"\n')
 
 
 @pytest.mark.measured
+@pytest.mark.parametrize("back_end", BACK_ENDS)
 @pytest.mark.parametrize("to", [network.PEER_IPV4, network.PEER_IPV6])
-def test_each_flow_leaves_at_its_rate_in_order_and_accounted_for(net, headgate, programs, divert, to):
-    headgate.start(SHAPE, divert=divert)
+def test_each_flow_leaves_at_its_rate_in_order_and_accounted_for(net, headgate, programs, divert, to, back_end):
+    headgate.start(SHAPE % back_end, divert=divert)
     receiver = Receiver(net.peer, programs)
     offered = Sender(net.host, programs, to, flows=4, rate=4000, seconds=2).finish()["sent"]
     counters = headgate.settled_class("load", offered)
@@ -43,11 +45,12 @@ def test_each_flow_leaves_at_its_rate_in_order_and_accounted_for(net, headgate, 
     assert arrivals.reordered() == 0
     assert counters["received"]["packets"] == offered
     assert counters["sent"]["packets"] == len(arrivals)
-    assert headgate.shape()["capture"] == "pcap"
+    assert headgate.shape()["capture"] == back_end
 
 
-def test_odd_and_tagged_frames_leave_the_wire_byte_for_byte(inline_net, headgates, divert):
-    headgate = headgates(inline_net.middle).start(WIRE, divert=divert)
+@pytest.mark.parametrize("back_end", BACK_ENDS)
+def test_odd_and_tagged_frames_leave_the_wire_byte_for_byte(inline_net, headgates, divert, back_end):
+    headgate = headgates(inline_net.middle).start(WIRE % (back_end, back_end), divert=divert)
     recorder = FrameRecorder(inline_net.peer)
     sent = [frame(number) for number in range(5) for frame in odd_traffic.KINDS.values()]
     FrameSender(inline_net.host).send_all(sent)
@@ -57,9 +60,10 @@ def test_odd_and_tagged_frames_leave_the_wire_byte_for_byte(inline_net, headgate
     assert class_of(shape, "rest")["sent"]["packets"] > len(sent) / 2
 
 
+@pytest.mark.parametrize("back_end", BACK_ENDS)
 @pytest.mark.parametrize("where", ["egress", "ingress"])
-def test_tcp_passes_byte_for_byte(net, headgate, divert, where):
-    headgate.start(SHAPE.replace('"eth0"\n', f'"eth0"\ndirection = "{where}"\n'), divert=divert)
+def test_tcp_passes_byte_for_byte(net, headgate, divert, where, back_end):
+    headgate.start((SHAPE % back_end).replace('"eth0"\n', f'"eth0"\ndirection = "{where}"\n'), divert=divert)
     for transfer in [Transfer(net.host, net.peer, network.PEER_IPV6, 4_000_000),
                      Transfer(net.peer, net.host, network.HOST_IPV4, 4_000_000, port=5301)]:
         transfer.finish()
