@@ -377,6 +377,17 @@ std::optional<std::vector<FlowStatistics>> Daemon::flows(const FlowsQuery& query
   return shape->largest_flows(query.class_name, query.limit);
 }
 
+std::vector<const ShapeConfig*> Daemon::shapes() const {
+  std::vector<const ShapeConfig*> shapes;
+  shapes.reserve(config_.shapes.size());
+  for (const ShapeConfig& shape : config_.shapes) shapes.push_back(&shape);
+  return shapes;
+}
+
+MemberResult Daemon::change_member(const MemberChange&) {
+  return {};
+}
+
 CaptureResult Daemon::capture(const CaptureQuery& query) {
   CaptureResult result;
   std::size_t running = 0;

@@ -41,6 +41,8 @@ class Daemon : public DaemonControl {
   std::optional<std::vector<FlowStatistics>> flows(const FlowsQuery& query) override;
   ReloadResult reload() override;
   CaptureResult capture(const CaptureQuery& query) override;
+  std::vector<const ShapeConfig*> shapes() const override;
+  MemberResult change_member(const MemberChange& change) override;
 
  private:
   using Shapes = std::vector<std::unique_ptr<Shape>>;

@@ -44,6 +44,21 @@ struct CaptureResult {
   std::string refusal;                    // why
 };
 
+// What plan a member has from now on.
+struct MemberChange {
+  std::string interface;  // of a pattern: the pattern itself; then of all its instances
+  Direction direction = Direction::egress;
+  std::string class_name;
+  Prefix member;
+  PlanNumber plan = kNoPlan;  // none: it is a member no more
+};
+
+struct MemberResult {
+  bool ok = false;
+  PlanNumber before = kNoPlan;  // that it was a member of
+  std::string refusal;          // a sentence
+};
+
 struct ReloadResult {
   bool ok = false;
   std::vector<std::string> messages;  // errors with their places, or what changed
@@ -57,6 +72,11 @@ class DaemonControl {
   // The largest `limit` flows by sent + queued + dropped packets. None: no such class.
   virtual std::optional<std::vector<FlowStatistics>> flows(const FlowsQuery& query) = 0;
   virtual ReloadResult reload() = 0;
+  // The shapes as configured, templates of patterns among them, but no instances. Cheap: asks no worker.
+  virtual std::vector<const ShapeConfig*> shapes() const = 0;
+  // Holds for each key from its next packet on. Survives a reload as long as the file says of the member what it said when it
+  // was changed. Cheap: waits for no worker.
+  virtual MemberResult change_member(const MemberChange& change) = 0;
   // Runs until the stream is destroyed.
   virtual CaptureResult capture(const CaptureQuery& query) = 0;
 };

@@ -15,6 +15,7 @@
 #include "headgate/units.hpp"
 #include "vocabulary/flow_key.hpp"
 #include "vocabulary/network_set.hpp"
+#include "vocabulary/plan_member.hpp"
 
 namespace headgate {
 
@@ -149,6 +150,16 @@ struct PoliceConfig {
   bool operator==(const PoliceConfig&) const = default;
 };
 
+// The rate of single keys: of those whose address is in a network that is a member. Each of them has a bucket of its own.
+struct PlanConfig {
+  std::string name;
+  Rate rate;  // at least one of the two is set
+  Burst burst;
+  QueueCapacity queue;       // the class's, unless it is said
+  std::string members_file;  // as configured; empty: none
+  bool operator==(const PlanConfig&) const = default;
+};
+
 struct ClassConfig {
   std::string name;
   std::string match;    // pcap-filter(7); empty: everything
@@ -170,6 +181,10 @@ struct ClassConfig {
   bool fair = false;                            // its flows have no rate of their own and take turns
   QueueManagement aqm = QueueManagement::none;  // of each flow
   CodelConfig codel;                            // where that is codel
+
+  // With plans the key has one address: of the source or of the destination.
+  std::vector<PlanConfig> plans;
+  MemberList members;  // of the plans
   bool operator==(const ClassConfig&) const = default;
 };
 

@@ -72,6 +72,7 @@ struct ClassStatistics {
   Count remarked;    // part of sent, of a policed class: what exceeded and left with another code point
   std::string
       held_by;  // whose ceiling keeps its packets back now: a group's or its own name, "link"; empty: none does
+  std::vector<std::uint32_t> members;  // of each of its plans, those of run time included
 };
 
 // How often a flow's schedule moved because a packet left later than can be caught up, and by how much in all.
@@ -156,6 +157,7 @@ struct PatternStatistics {
 
 struct FlowStatistics {
   FlowKey key;
+  PlanNumber plan = kNoPlan;
   Count sent;
   Count dropped;
   Count queued;

@@ -61,7 +61,20 @@ class FakeDaemon : public DaemonControl {
             ""};
   }
 
+  std::vector<const ShapeConfig*> shapes() const override {
+    std::vector<const ShapeConfig*> shapes;
+    for (const ShapeStatistics& shape : status_now.shapes) shapes.push_back(&shape.config);
+    return shapes;
+  }
+
+  MemberResult change_member(const MemberChange& change) override {
+    member_changes.push_back(change);
+    return member_result;
+  }
+
   DaemonStatus status_now;
+  std::vector<MemberChange> member_changes;
+  MemberResult member_result{.ok = true};
   std::vector<CaptureQuery> capture_queries;
   std::shared_ptr<PacketTap> tap;  // of the last capture
   std::string capture_refusal;
