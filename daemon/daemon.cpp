@@ -34,6 +34,7 @@ constexpr Duration kStopTime = std::chrono::seconds(2);
 // Of all shapes together: for answers of their workers, and for workers that take new classes.
 constexpr Duration kAnswerPatience = std::chrono::milliseconds(200);
 constexpr Duration kInForcePatience = std::chrono::seconds(2);
+constexpr Duration kMemberPatience = std::chrono::milliseconds(100);
 
 void log_as_warning(const std::string& line) {
   log_warning(line);
@@ -81,6 +82,12 @@ ControlReply to_control_reply(Reply reply) {
 
 bool same_shape(const ShapeConfig& a, const ShapeConfig& b) {
   return a.interface == b.interface && a.direction == b.direction && a.pattern == b.pattern;
+}
+
+const ClassConfig* find_class(const ShapeConfig& shape, std::string_view name) {
+  const auto found = std::find_if(shape.classes.begin(), shape.classes.end(),
+                                  [name](const ClassConfig& one) { return one.name == name; });
+  return found == shape.classes.end() ? nullptr : &*found;
 }
 
 Config with_captures_chosen(Config config) {
@@ -249,7 +256,9 @@ void Daemon::end_unwanted_instances() {
 
 // An interface may have come and gone again meanwhile: the next events say so.
 void Daemon::start_missing_instances() {
+  const std::size_t before = shapes_.size();
   look_at_links([this] { patterns_.start_missing(shapes_, netlink_); });
+  repeat_member_changes(before);
 }
 
 // The kernel may not be able to say which links there are while many come and go.
@@ -384,8 +393,60 @@ std::vector<const ShapeConfig*> Daemon::shapes() const {
   return shapes;
 }
 
-MemberResult Daemon::change_member(const MemberChange&) {
-  return {};
+// Those of a pattern, or one.
+std::vector<Shape*> Daemon::shapes_of(const MemberChange& change) const {
+  std::vector<Shape*> shapes;
+  for (const auto& shape : shapes_) {
+    const ShapeConfig& config = shape->config();
+    const std::string& name = config.pattern.empty() ? config.interface : config.pattern;
+    if (name == change.interface && config.direction == change.direction) shapes.push_back(shape.get());
+  }
+  return shapes;
+}
+
+MemberResult Daemon::change_member(const MemberChange& change) {
+  const auto configured = std::find_if(config_.shapes.begin(), config_.shapes.end(), [&](const auto& shape) {
+    return shape.interface == change.interface && shape.direction == change.direction;
+  });
+  const ClassConfig* const config =
+      configured == config_.shapes.end() ? nullptr : find_class(*configured, change.class_name);
+  if (config == nullptr) return {.refusal = "there is no such class any more"};
+  const std::vector<Shape*> shapes = shapes_of(change);
+  for (Shape* shape : shapes) {
+    if (!shape->wait_until_in_force(MonotonicClock().now() + kMemberPatience))
+      return {.refusal = shape->title() + ": its workers are busy with new classes; try again"};
+  }
+  const Member member{change.member, change.plan};
+  const MemberChanges::Result result = member_changes_.change(*configured, *config, member);
+  if (result.outcome == MemberChanges::Outcome::too_many)
+    return {.refusal =
+                "the class has " + std::to_string(result.members) + " members, the most that are possible"};
+  if (result.outcome == MemberChanges::Outcome::changed) {
+    const auto all = [&] { return member_changes_.members_of(*configured, *config); };
+    for (Shape* shape : shapes) shape->change_member(config->name, member, result.members, all);
+  }
+  return {.ok = true, .before = result.before};
+}
+
+// To instances that are new and know the members of the last reload.
+void Daemon::repeat_member_changes(std::size_t first_shape) {
+  for (std::size_t i = first_shape; i < shapes_.size(); ++i) {
+    for (const ShapeConfig& shape : config_.shapes) {
+      const ShapeConfig& instance = shapes_[i]->config();
+      if (shape.interface == instance.pattern && shape.direction == instance.direction)
+        repeat_member_changes(shape, *shapes_[i]);
+    }
+  }
+}
+
+void Daemon::repeat_member_changes(const ShapeConfig& pattern, Shape& instance) {
+  for (const ClassConfig& config : instance.config().classes) {
+    const std::vector<Member> since = member_changes_.since_in_force(pattern, config);
+    if (since.empty()) continue;
+    const std::vector<Member> all = member_changes_.members_of(pattern, config);
+    for (const Member& member : since)
+      instance.change_member(config.name, member, all.size(), [&all] { return all; });
+  }
 }
 
 CaptureResult Daemon::capture(const CaptureQuery& query) {
@@ -428,7 +489,8 @@ ReloadResult Daemon::reload() {
     command_line_.apply_to(loaded.config);
     loaded.config = with_captures_chosen(std::move(loaded.config));
     try {
-      for (std::string& message : apply(loaded.config)) result.messages.push_back(std::move(message));
+      for (std::string& message : apply(std::move(loaded.config)))
+        result.messages.push_back(std::move(message));
       result.ok = true;
     } catch (const std::exception& error) {
       result.messages.emplace_back(error.what());
@@ -444,8 +506,9 @@ ReloadResult Daemon::reload() {
 // All or nothing. What can fail comes first: shapes that stay are prepared, new shapes are made and started, and go
 // again when a later one fails. What is handed to the workers then is in force, however late. Instances that are to come
 // are no part of it: they come and go with their interfaces.
-Daemon::Messages Daemon::apply(const Config& next) {
+Daemon::Messages Daemon::apply(Config next) {
   Messages messages;
+  MemberChanges member_changes = member_changes_.put_into(next.shapes);
   std::vector<ShapeConfig> configs = named_shapes(next.shapes);
   refuse_interface_conflicts(netlink_, configs);
   patterns_.refuse_impossible(next.shapes);
@@ -462,6 +525,8 @@ Daemon::Messages Daemon::apply(const Config& next) {
     throw;
   }
   put_in_force(changed, messages);
+  member_changes_ = std::move(member_changes);
+  config_.shapes = next.shapes;
   end_all_but(present, messages);
   for (auto& shape : added) {
     messages.push_back("now shaped: " + shape->title());
@@ -474,7 +539,6 @@ Daemon::Messages Daemon::apply(const Config& next) {
   for (const std::string& name : fixed_settings_changed(config_.daemon, next.daemon)) {
     messages.push_back("daemon." + name + " takes effect at the next start");
   }
-  config_.shapes = next.shapes;
   if (messages.empty()) messages.emplace_back("nothing changed");
   return messages;
 }

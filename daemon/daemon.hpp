@@ -15,6 +15,7 @@
 #include "linux/file_descriptor.hpp"
 #include "linux/netlink.hpp"
 #include "linux/shared_divert.hpp"
+#include "member_changes.hpp"
 #include "patterns.hpp"
 #include "service/control_socket.hpp"
 #include "service/service_manager.hpp"
@@ -67,10 +68,13 @@ class Daemon : public DaemonControl {
   void end(Shapes shapes);
 
   using Messages = std::vector<std::string>;
-  Messages apply(const Config& next);
+  Messages apply(Config next);
   static std::vector<Shape*> prepare(const std::vector<ShapeConfig>& configs,
                                      const std::vector<Shape*>& present, Messages& messages);
   Shapes start_new(const std::vector<ShapeConfig>& configs, const std::vector<Shape*>& present);
+  std::vector<Shape*> shapes_of(const MemberChange& change) const;
+  void repeat_member_changes(std::size_t first_shape);
+  void repeat_member_changes(const ShapeConfig& pattern, Shape& instance);
   void clear_the_way(const std::vector<ShapeConfig>& configs, const std::vector<Shape*>& present);
   void put_in_force(const std::vector<Shape*>& changed, Messages& messages);
   void end_all_but(const std::vector<Shape*>& present, Messages& messages);
@@ -90,6 +94,7 @@ class Daemon : public DaemonControl {
   WorkerSet workers_;    // before the shapes that they serve
   Shapes shapes_;        // whole ones at any time at which a worker is waited for
   Patterns patterns_;
+  MemberChanges member_changes_;
   bool look_again_ = false;  // for instances, at the next tick
   ServiceManager service_manager_;
   std::optional<ControlSocket> control_socket_;

@@ -12,6 +12,7 @@
 
 #include "config/compiled_matches.hpp"
 #include "config/quantity_text.hpp"
+#include "core/class_plans.hpp"
 #include "ethernet_needs.hpp"
 #include "linux/shape_lock.hpp"
 
@@ -339,6 +340,7 @@ void Shape::begin_put_in_force() {
 
 void Shape::put_in_force() {
   config_ = std::move(prepared_->config);
+  member_rooms_.clear();
   reconfiguration_ = std::move(prepared_->reconfiguration);
   past_cgroups_ = std::exchange(cgroups_, std::move(prepared_->cgroups));
   hook_classes_ = std::move(prepared_->hook_classes);
@@ -740,6 +742,27 @@ std::vector<FlowStatistics> Shape::largest_flows(const std::string& class_name, 
   }
   std::sort_heap(reading->largest.begin(), reading->largest.end(), larger);
   return reading->largest;
+}
+
+void Shape::change_member(const std::string& class_name, const Member& member, std::size_t members,
+                          const std::function<std::vector<Member>()>& all) {
+  const auto config = std::find_if(config_.classes.begin(), config_.classes.end(),
+                                   [&](const ClassConfig& one) { return one.name == class_name; });
+  if (config == config_.classes.end() || config->plans.empty()) return;
+  const std::size_t in_force = config->members.members ? config->members.members->size() : 0;
+  std::size_t& room = member_rooms_.try_emplace(class_name, member_room(in_force)).first->second;
+  const bool is_short = members > room;
+  if (is_short) room = member_room(members);
+  const std::optional<FlowKey> key = only_key_of(member.prefix, config->key);
+  const std::uint32_t hash = key ? hash_key(*key, class_hash_seed(class_name, hash_seed_)) : 0;
+  for (const auto& part : parts_) {
+    const auto update = std::make_shared<Shaper::MemberUpdate>(
+        Shaper::MemberUpdate{.member = member, .key = key, .hash = hash});
+    if (is_short) update->table = std::make_unique<MemberTable>(all(), config->plans.size(), room);
+    part->worker().ask_later([&shaper = part->shaper, class_name, update](Instant) {
+      if (const auto index = shaper.find_class(class_name)) shaper.change_member(*index, *update);
+    });
+  }
 }
 
 }  // namespace headgate

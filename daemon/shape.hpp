@@ -9,9 +9,11 @@
 // Destruction stops.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -96,6 +98,11 @@ class Shape {
   // The largest `limit` flows of a class, by packets sent, dropped and queued. Read in small steps. None where the workers
   // do not answer in time, or have not taken the classes of the last reload, by which the keys are read.
   std::vector<FlowStatistics> largest_flows(const std::string& class_name, std::size_t limit);
+
+  // What plan a member of a class has from the workers' next packet on; no new classes are on their way (see prepare()).
+  // `members`: how many the class has then; `all` names them.
+  void change_member(const std::string& class_name, const Member& member, std::size_t members,
+                     const std::function<std::vector<Member>()>& all);
 
   // What happens to the packets of the tap's class goes into the tap, until it is closed. It is ended when the class is
   // no longer in force or the shape stops. Throws a sentence when that is not possible.
@@ -196,6 +203,9 @@ class Shape {
   std::vector<AskedReading> asked_readings_;  // by part
   std::vector<ShaperReading> last_readings_;  // by part
   std::future<void> flows_read_;              // some of them, as last asked for
+
+  // By class: how many members the shapers' tables have room for, where run time has made them larger.
+  std::map<std::string, std::size_t> member_rooms_;
 };
 
 }  // namespace headgate

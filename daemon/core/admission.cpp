@@ -17,6 +17,9 @@ constexpr std::size_t kFetchedAtOnce = 16;
 constexpr std::uint32_t kPacketsPerLook = 4;
 constexpr std::uint32_t kLooksWhenFull = 32;
 
+// Flow records whose plan is looked up anew with each batch, after a change.
+constexpr std::uint32_t kPlansAtOnce = 64;
+
 bool fits(const QueueCapacity& capacity, const Cost& waiting, const Cost& packet) {
   return (!capacity.packets || waiting.packets + packet.packets <= *capacity.packets) &&
          (!capacity.bytes || waiting.bytes + packet.bytes <= capacity.bytes->bytes);
@@ -29,6 +32,8 @@ void Shaper::admit(std::span<const ArrivingPacket> packets, Instant now, Frames 
   if (packets.empty()) return;
   assert(state.schedule != nullptr && !state.suspended);
   state.expire_flows(1 + static_cast<std::uint32_t>(packets.size()) / kPacketsPerLook, now, state.idle);
+  if (state.plans_unseen > 0) [[unlikely]]
+    state.look_up_plans(kPlansAtOnce);
   TimingWheel& wheel = state.schedule->wheel;
   if (wheel.empty()) wheel.start_at(std::min(packets.front().arrival, now));
   if (state.schedule->flows > kFlowsInCache)
@@ -70,7 +75,7 @@ void ShaperState::admit(const ArrivingPacket& packet, FlowNumber flow, Instant n
   if (shaped.polices) [[unlikely]]
     return police(packet, flow, now, frames);
   if (!make_place(record.queue)) return drop(packet, flow, DropReason::pool_full);
-  if (!surely_has_room(record.queue, shaped, cost)) {
+  if (!surely_has_room(record, shaped, cost)) {
     let_go(flow, packet.arrival, now);
     if (!has_room(record, shaped, packet, now))
       return drop(packet, flow, packet.late ? DropReason::starved : DropReason::queue_full);
@@ -86,7 +91,7 @@ void ShaperState::admit_in_tree(const ArrivingPacket& packet, FlowNumber flow) {
   FlowRecord& record = flows[flow];
   ShapedClass& shaped = *classes[record.class_number];
   if (!make_place_in_tree(record.queue)) return drop(packet, flow, DropReason::pool_full);
-  if (!fits(shaped.config.queue, queued_in(record.queue), packet.cost()))
+  if (!fits(shaped.queue_of(record), queued_in(record.queue), packet.cost()))
     return drop(packet, flow, packet.late ? DropReason::starved : DropReason::queue_full);
   const PacketHandle stored = store(record, packet, Shaper::Frames::copied);
   if (stored == kNoPacket) return drop(packet, flow, DropReason::pool_full);
@@ -115,7 +120,7 @@ FlowNumber ShaperState::find_or_add_flow(const ArrivingPacket& packet, Instant n
     flow = insert();
     if (flow == kNoFlow) return flow;
   }
-  flows[flow].generation = classes[class_number]->generation;
+  flows[flow].generation = classes[class_number]->generation_of(packet.key);
   ++classes[class_number]->flows;
   ++schedule->flows;
   ++budget->flows;
@@ -139,9 +144,10 @@ void ShaperState::expire_flows(std::uint32_t looks, Instant now, Duration after)
 }
 
 // Even if nothing of what waits has been let go meanwhile.
-bool ShaperState::surely_has_room(const FlowQueue& queue, const ShapedClass& shaped, const Cost& cost) const {
-  const QueueCapacity& capacity = shaped.config.queue;
-  return !capacity.time && fits(capacity, waiting_in(queue), cost);
+bool ShaperState::surely_has_room(const FlowRecord& record, const ShapedClass& shaped,
+                                  const Cost& cost) const {
+  const QueueCapacity& capacity = shaped.queue_of(record);
+  return !capacity.time && fits(capacity, waiting_in(record.queue), cost);
 }
 
 // Judged at the instant at which the packet arrived, by the schedule, once what may leave by then has been let go. So
@@ -150,16 +156,17 @@ bool ShaperState::surely_has_room(const FlowQueue& queue, const ShapedClass& sha
 bool ShaperState::has_room(const FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet,
                            Instant now) const {
   FlowBucket bucket = record.bucket;
-  if (record.generation != shaped.generation) bucket.change(shaped.parameters);
+  if (!shaped.plans && record.generation != shaped.generation) bucket.change(shaped.parameters);
+  const BucketParameters& parameters = shaped.parameters_of(record);
   const Cost waiting = waiting_in(record.queue);
   Instant departure = packet.arrival;
   if (const PacketHandle first = first_waiting_in(record.queue); first != kNoPacket) {
     departure = std::max(pool()[first].earliest, now - kMaxCatchUp);
-    bucket.commit(shaped.parameters, waiting, departure);
+    bucket.commit(parameters, waiting, departure);
   }
-  departure = std::max(departure, bucket.earliest(shaped.parameters, packet.cost(), packet.arrival));
+  departure = std::max(departure, bucket.earliest(parameters, packet.cost(), packet.arrival));
   if (departure <= packet.arrival) return true;  // it need not wait
-  const QueueCapacity& capacity = shaped.config.queue;
+  const QueueCapacity& capacity = shaped.queue_of(record);
   return fits(capacity, waiting, packet.cost()) &&
          (!capacity.time || departure - packet.arrival <= *capacity.time);
 }

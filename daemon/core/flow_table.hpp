@@ -34,7 +34,8 @@ inline constexpr FlowNumber kNoFlow = 0xffff'ffff;
 struct alignas(64) FlowRecord {
   std::uint32_t hash = 0;  // free records: the next free one
   std::uint16_t class_number = 0;
-  std::uint16_t generation = 0;  // of the class's parameters that the bucket's state was made by
+  // Of the class's parameters that the bucket's state was made by; in a class with plans instead the flow's plan.
+  std::uint16_t generation = 0;
   Instant last_used{};
   // In a class that is policed by a window, the window's state (core/flow_window.hpp). A class with private members: what
   // follows may use its last four bytes.

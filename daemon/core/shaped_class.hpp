@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
+#include "core/class_plans.hpp"
 #include "core/delay_histogram.hpp"
 #include "core/flow_bucket.hpp"
+#include "core/flow_table.hpp"
 #include "core/policer.hpp"
 #include "core/prefetch.hpp"
 #include "core/rate_tree.hpp"
@@ -47,7 +50,9 @@ inline BucketParameters bucket_parameters(const ClassConfig& config) {
 // What every packet needs comes first, so that little of it need be fetched.
 struct alignas(64) ShapedClass {
   explicit ShapedClass(ClassConfig class_config)
-      : parameters(bucket_parameters(class_config)), config(std::move(class_config)) {
+      : plans(make_class_plans(class_config)),
+        parameters(bucket_parameters(class_config)),
+        config(std::move(class_config)) {
     set_policer();
   }
 
@@ -58,6 +63,7 @@ struct alignas(64) ShapedClass {
   std::uint16_t generation = 0;  // counts changes of the parameters
   ClassIndex index = kUnmatched;
   bool polices = false;  // there is a policer
+  std::unique_ptr<ClassPlans> plans;
   alignas(64) ClassCounters counters;
   Count marked;      // in a tree: sent with "congestion experienced", set here
   Count remarked;    // part of sent, when it is: what exceeded and goes on with another code point
@@ -67,9 +73,21 @@ struct alignas(64) ShapedClass {
   DelayHistogram delays;
   std::optional<Policer> policer;
   std::optional<Policer> policer_before;  // while a change is put in force that keeps the flows
+  bool plans_are_new = false;             // likewise
 
   bool in_tree() const { return node != kNoNode; }
-  bool has_buckets() const { return parameters.packets.set() || parameters.bits.set(); }
+  bool has_buckets() const { return plans || parameters.packets.set() || parameters.bits.set(); }
+
+  // What holds for a flow.
+  bool has_plan(const FlowRecord& flow) const { return plans && flow.generation != kNoPlan; }
+  const BucketParameters& parameters_of(const FlowRecord& flow) const {
+    return has_plan(flow) ? plans->parameters[flow.generation] : parameters;
+  }
+  const QueueCapacity& queue_of(const FlowRecord& flow) const {
+    return has_plan(flow) ? plans->queues[flow.generation] : config.queue;
+  }
+  // Of one that is new.
+  std::uint16_t generation_of(const FlowKey& key) const { return plans ? plans->plan_of(key) : generation; }
 
   void set_policer() {
     polices = config.action == ClassAction::police && !config.bypass;

@@ -40,6 +40,7 @@
 
 #include "core/delay_histogram.hpp"
 #include "core/drop_observer.hpp"
+#include "core/member_table.hpp"
 #include "core/memory_area.hpp"
 #include "headgate/clock.hpp"
 #include "vocabulary/config.hpp"
@@ -174,6 +175,20 @@ class Shaper {
   // Takes in a packet that another shaper gave away, as one that reconfigure() admits again. Only where packet memory
   // is short it is treated as any arriving packet.
   void readmit(const ArrivingPacket& packet, Instant now);
+
+  // A member of a class's plans: which it belongs to from now on, with kNoPlan to none.
+  struct MemberUpdate {
+    Member member;
+    // The only one that flows of the member can have, and its hash. With none, the flow records are looked through, some with
+    // each batch of packets.
+    std::optional<FlowKey> key;
+    std::uint32_t hash = 0;
+    // Where the class's table has no room for one more: a larger one with the other members, in exchange for which that is
+    // left here.
+    std::unique_ptr<MemberTable> table;
+  };
+  // The class has plans. What waits first keeps its time, as with a new rate; capacities hold from the next packet on.
+  void change_member(ClassIndex class_index, MemberUpdate& update);
 
   std::optional<ClassIndex> find_class(std::string_view name) const;
 

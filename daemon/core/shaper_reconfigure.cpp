@@ -14,6 +14,7 @@ struct Shaper::Change::Content {
   std::vector<ClassNumber> numbers;  // by new index
   std::vector<std::unique_ptr<ShapedClass>>
       classes;  // by number: those that are added; then those that are gone
+  std::vector<std::unique_ptr<ClassPlans>> plans;  // by new index, of those that stay; then those that were
   std::unique_ptr<ShapeTree> tree;
   std::vector<TreeNode> nodes_before;  // by node: where its clocks come from; kNoNode: they are new
   std::vector<bool> stays;             // by number
@@ -58,6 +59,9 @@ std::unique_ptr<Shaper::Change> Shaper::prepare(std::vector<ClassConfig> configs
     content.stays[*known] = true;
     content.keeps_flows[*known] = keeps_flows(old, config);
   }
+  content.plans.resize(configs.size());
+  for (std::size_t i = 0; i < configs.size(); ++i)
+    if (content.numbers[i] != kNoClass) content.plans[i] = make_class_plans(configs[i]);
   std::size_t free = 0;
   for (std::size_t i = 0; i < configs.size(); ++i) {
     if (content.numbers[i] != kNoClass) continue;
@@ -150,9 +154,14 @@ void ShaperState::put_in_force(Shaper::Change::Content& change, Instant now) {
   classes.swap(change.classes);
   class_numbers.swap(change.numbers);
   bool some_policed = false;
+  bool some_planned = false;
   for (std::size_t i = 0; i < class_numbers.size(); ++i) {
     ShapedClass& shaped = *classes[class_numbers[i]];
     ClassConfig& config = change.configs[i];
+    if ((shaped.plans || change.plans[i]) && shaped.config != config) {
+      shaped.plans.swap(change.plans[i]);
+      shaped.plans_are_new = some_planned = true;
+    }
     const bool stays_policed = shaped.polices && change.keeps_flows.size() > class_numbers[i] &&
                                change.keeps_flows[class_numbers[i]];
     if (stays_policed) {
@@ -172,6 +181,7 @@ void ShaperState::put_in_force(Shaper::Change::Content& change, Instant now) {
     shaped.node = tree ? tree->node_of[i] : kNoNode;
   }
   if (some_policed) change_policed_flows();
+  if (some_planned) change_planned_flows();
 }
 
 void ShaperState::readmit(PacketHandle packet, const Shaper::Reclassify& classify,

@@ -42,7 +42,7 @@ struct ShaperState {
   [[gnu::cold]] void drop(const ArrivingPacket& packet, FlowNumber flow, DropReason reason);
   FlowNumber find_or_add_flow(const ArrivingPacket& packet, Instant now);
   void expire_flows(std::uint32_t looks, Instant now, Duration after);
-  bool surely_has_room(const FlowQueue& queue, const ShapedClass& shaped, const Cost& cost) const;
+  bool surely_has_room(const FlowRecord& record, const ShapedClass& shaped, const Cost& cost) const;
   bool has_room(const FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet,
                 Instant now) const;
   PacketHandle store(const FlowRecord& record, const ArrivingPacket& packet, Shaper::Frames frames);
@@ -57,6 +57,12 @@ struct ShaperState {
                          Instant now);
   void change_policer(ShapedClass& shaped, const ClassConfig& config, Instant now);
   void change_policed_flows();
+
+  // plan_changes.cpp
+  void change_member(ShapedClass& shaped, Shaper::MemberUpdate& update);
+  void look_up_plan(FlowNumber flow);
+  void look_up_plans(std::uint32_t looks);
+  void change_planned_flows();
 
   // prefetching.cpp
   void prefetch_classes(std::span<const ArrivingPacket> packets) const;
@@ -141,6 +147,8 @@ struct ShaperState {
   ScheduleState* schedule = nullptr;
   ShapeNumber shape_number = kNoShape;
   bool suspended = false;           // no flow of it is in the wheel
+  FlowNumber next_of_plans = 0;     // whose plan is looked up anew
+  std::uint32_t plans_unseen = 0;   // how many flow records from there on, after a change of a member
   FlowNumber next_to_release = 0;   // by release_all(); all flows before it have no packets
   std::uint32_t chunks_in_use = 0;  // those that are set aside for frames that are lent among them
   std::size_t outstanding = 0;      // packets released but not completed

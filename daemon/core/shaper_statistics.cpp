@@ -16,6 +16,7 @@ ShaperStatistics Shaper::statistics(Instant now) {
   ShaperState& state = *state_;
   const bool packets_wait = state.schedule != nullptr && state.schedule->queues > 0;
   state.expire_flows(packets_wait ? kLooksBeforePackets : kLooksAtRest, now, state.idle);
+  if (state.plans_unseen > 0) state.look_up_plans(kLooksBeforePackets);
   ClassCounters all = state.unmatched;
   all += state.retired;
   ShaperStatistics statistics;
@@ -25,17 +26,19 @@ ShaperStatistics Shaper::statistics(Instant now) {
   for (const ClassNumber class_number : state.class_numbers) {
     const ShapedClass& shaped = *state.classes[class_number];
     all += shaped.counters;
-    statistics.classes.push_back({.name = shaped.config.name,
-                                  .flows = shaped.flows,
-                                  .received = shaped.counters.received,
-                                  .sent = shaped.counters.sent,
-                                  .dropped = shaped.counters.dropped,
-                                  .queued = shaped.counters.queued,
-                                  .delay = shaped.delays.summary(now),
-                                  .guaranteed = shaped.guaranteed,
-                                  .marked = shaped.marked,
-                                  .remarked = shaped.remarked,
-                                  .held_by = state.held_by(shaped, now)});
+    statistics.classes.push_back(
+        {.name = shaped.config.name,
+         .flows = shaped.flows,
+         .received = shaped.counters.received,
+         .sent = shaped.counters.sent,
+         .dropped = shaped.counters.dropped,
+         .queued = shaped.counters.queued,
+         .delay = shaped.delays.summary(now),
+         .guaranteed = shaped.guaranteed,
+         .marked = shaped.marked,
+         .remarked = shaped.remarked,
+         .held_by = state.held_by(shaped, now),
+         .members = shaped.plans ? shaped.plans->members.counts() : std::vector<std::uint32_t>()});
   }
   statistics.received = all.received;
   statistics.sent = all.sent;
@@ -72,6 +75,7 @@ std::optional<std::uint32_t> Shaper::visit_flows(
     if (record.class_number != class_number) continue;
     const Cost queued = state.queued_in(record.queue);
     visit({.key = state.flows.key(flow),
+           .plan = state.class_at(class_index).plans ? record.generation : kNoPlan,
            .sent = record.sent,
            .dropped = state.flows.dropped(flow),
            .queued = {queued.packets, queued.bytes}});

@@ -188,12 +188,15 @@ void ShaperState::drop_what_must_go(ShapedClass& shaped, BacklogNumber number, I
 std::optional<DropReason> ShaperState::reason_to_go(ShapedClass& shaped, BacklogNumber number, Instant now) {
   const Backlog& backlog = backlogs()[number];
   const StoredPacket& stored = pool()[backlog.head];
+  const FlowRecord& record = flows[backlog.flow];
+  const QueueCapacity& capacity = shaped.queue_of(record);
   const ClassConfig& config = shaped.config;
   const Duration waited = now - stored.arrival;
-  if (config.queue.time && waited > *config.queue.time) return DropReason::too_old;
+  if (capacity.time && waited > *capacity.time) return DropReason::too_old;
   if (config.aqm == QueueManagement::none) return std::nullopt;
   const bool is_short = waited < std::min(config.codel.target, kL4sTarget);
-  const Duration least = is_short ? Duration::zero() : least_target(shaped.parameters, stored.cost());
+  const Duration least =
+      is_short ? Duration::zero() : least_target(shaped.parameters_of(record), stored.cost());
   const Codel::Law law{.target = std::max(config.codel.target, least), .interval = config.codel.interval};
   const bool too_many = schedule->turns[number].codel.is_one_too_many(waited, backlog.single(), law, now);
   const bool early = waited > std::max(kL4sTarget, least);

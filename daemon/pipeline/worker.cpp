@@ -202,6 +202,14 @@ bool Worker::send_some(Port& port, Instant give_up) {
 }
 
 std::future<void> Worker::ask(Request request) {
+  return add_request(std::move(request), true);
+}
+
+void Worker::ask_later(Request request) {
+  add_request(std::move(request), false);
+}
+
+std::future<void> Worker::add_request(Request request, bool wake) {
   PendingRequest pending{.request = std::move(request), .done = {}};
   std::future<void> done = pending.done.get_future();
   bool runs = false;
@@ -210,11 +218,12 @@ std::future<void> Worker::ask(Request request) {
     requests_.push_back(std::move(pending));
     has_requests_.store(true, std::memory_order_seq_cst);
     runs = runs_;
+    if (requests_.size() >= kMostWaiting) wake = true;
   }
-  if (runs) {
-    waiter_.wake();
-  } else {
+  if (!runs) {
     run_requests();
+  } else if (wake) {
+    waiter_.wake();
   }
   return done;
 }

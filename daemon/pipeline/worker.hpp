@@ -41,7 +41,9 @@ class Worker {
   // the future holds what it throws. `call` waits at most `patience`. False: it did not run in that time, and may still run
   // later, so it must own what it touches. Before expect_run() and after run() it runs in the calling thread.
   using Request = std::function<void(Instant now)>;
+  // `ask_later` neither waits nor wakes: the request runs before the next packet is read, or with the next that is asked for.
   std::future<void> ask(Request request);
+  void ask_later(Request request);
   bool call(Request request, Duration patience);
 
   // Within a request.
@@ -67,6 +69,8 @@ class Worker {
   static constexpr Duration kLoan = std::chrono::microseconds(100);
   // Of send_some(): some milliseconds, for which the other ports wait.
   static constexpr int kSomeBatches = 16;
+  // So many requests at most wait for one who wakes.
+  static constexpr std::size_t kMostWaiting = 256;
   // While a port must look again by itself, it does so this often.
   static constexpr Duration kLookAgain = std::chrono::milliseconds(100);
 
@@ -83,6 +87,7 @@ class Worker {
   void send_all_due();
   void give_back_slots(std::optional<Instant> next);
   void give_back_slots();
+  std::future<void> add_request(Request request, bool wake);
   void run_requests();
   void attend_to_ports();
   void watch_sources();

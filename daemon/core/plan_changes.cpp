@@ -1,0 +1,58 @@
+// Flows whose plan changes. What a bucket has let go stays paid for at the old rate.
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "core/shaper_state.hpp"
+
+namespace headgate {
+
+void Shaper::change_member(ClassIndex class_index, MemberUpdate& update) {
+  state_->change_member(state_->class_at(class_index), update);
+}
+
+void ShaperState::change_member(ShapedClass& shaped, Shaper::MemberUpdate& update) {
+  assert(shaped.plans);
+  if (update.table) std::swap(shaped.plans->members, *update.table);
+  shaped.plans->members.put(update.member);
+  if (!update.key) {
+    plans_unseen = flows.numbers();
+    return;
+  }
+  const FlowNumber flow = flows.find(update.hash, class_numbers[shaped.index], *update.key);
+  if (flow != kNoFlow) look_up_plan(flow);
+}
+
+void ShaperState::look_up_plan(FlowNumber flow) {
+  FlowRecord& record = flows[flow];
+  const ShapedClass& shaped = *classes[record.class_number];
+  if (!shaped.plans) return;
+  const PlanNumber plan = shaped.plans->plan_of(flows.key(flow));
+  if (plan == record.generation) return;
+  record.generation = plan;
+  record.bucket.change(shaped.parameters_of(record));
+}
+
+// Round and round, as flows come and go meanwhile: each that was there at the change is seen once at least.
+void ShaperState::look_up_plans(std::uint32_t looks) {
+  for (looks = std::min(looks, plans_unseen); looks > 0; --looks, --plans_unseen) {
+    next_of_plans = next_of_plans + 1 < flows.numbers() ? next_of_plans + 1 : 0;
+    if (flows.in_use(next_of_plans)) look_up_plan(next_of_plans);
+  }
+}
+
+// In classes that a reconfiguration gave plans, or other plans, or none.
+void ShaperState::change_planned_flows() {
+  for (FlowNumber flow = 0; flow < flows.numbers(); ++flow) {
+    if (!flows.in_use(flow)) continue;
+    FlowRecord& record = flows[flow];
+    const ShapedClass& shaped = *classes[record.class_number];
+    if (!shaped.plans_are_new) continue;
+    record.generation = shaped.generation_of(flows.key(flow));
+    record.bucket.change(shaped.parameters_of(record));
+  }
+  for (const auto& shaped : classes)
+    if (shaped) shaped->plans_are_new = false;
+}
+
+}  // namespace headgate
