@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "config/bucket_values.hpp"
 #include "config/cgroup_grammar.hpp"
 #include "config/characters.hpp"
 #include "config/choices.hpp"
@@ -49,26 +50,13 @@ Json networks_json(const NetworkSelector& selector) {
 
 void read_key(const Said& said, ClassDraft& draft) {
   KeyReader key;
-  said.each([&](const std::string& text) { return key.add(text); });
+  draft.key_is_readable = said.each([&](const std::string& text) { return key.add(text); });
   draft.key = key.key();
 }
 
-void read_rate_of_class(const Said& said, ClassDraft& draft) {
-  const bool read = said.quantities(QuantityKind::rate,
-                                    [&](const std::string& text) { return read_rate(text, draft.rate); });
-  draft.rate_is_readable = read && said.given();
-}
-
-void read_burst_of_class(const Said& said, ClassDraft& draft) {
-  const bool read = said.quantities(QuantityKind::burst,
-                                    [&](const std::string& text) { return read_burst(text, draft.burst); });
-  if (read && draft.rate_is_readable) said.add(settle_burst(draft.burst, draft.rate));
-}
-
 void read_queue_of_class(const Said& said, ClassDraft& draft) {
-  said.quantities(QuantityKind::queue,
-                  [&](const std::string& text) { return read_queue(text, draft.queue); });
-  if (!said.given()) draft.queue.packets = kDefaultQueuePackets;
+  draft.queue.packets = kDefaultQueuePackets;
+  read_queue(said, draft.queue);
 }
 
 Reading read_group(const std::string& text, std::string& group) {
@@ -126,6 +114,16 @@ Json if_policed(const ClassConfig& config, const Value& value) {
 template <typename Value>
 Json if_windowed(const ClassConfig& config, const Value& value) {
   return config.police.limiter == Limiter::token_bucket ? Json() : Json(value);
+}
+
+Json plans_json(const ClassConfig& config) {
+  Json json = Json::array();
+  for (const PlanConfig& plan : config.plans) {
+    Json& members = json.emplace_back(Json::object());
+    for (const PlanKey& key : plan_keys())
+      if (key.write != nullptr) members[std::string(key.json_name)] = key.write(plan);
+  }
+  return json;
 }
 
 constexpr auto kKeys = std::to_array<ClassKey>({
@@ -246,7 +244,8 @@ constexpr auto kKeys = std::to_array<ClassKey>({
          [](const ClassConfig& config) { return if_windowed(config, to_text(config.police.window.length)); },
      .shaping = true},
     {.name = "rate",
-     .read = read_rate_of_class,
+     .read = [](const Said& said,
+                ClassDraft& draft) { draft.rate_is_readable = read_rate(said, draft.rate); },
      .write = [](const ClassConfig& config) { return list_json(to_text(config.rate)); },
      .option = {.value = "RATE",
                 .example = "1000pps",
@@ -254,7 +253,10 @@ constexpr auto kKeys = std::to_array<ClassKey>({
                 .repeats = true},
      .shaping = true},
     {.name = "burst",
-     .read = read_burst_of_class,
+     .read =
+         [](const Said& said, ClassDraft& draft) {
+           read_burst(said, draft.rate_is_readable ? &draft.rate : nullptr, draft.burst);
+         },
      .write =
          [](const ClassConfig& config) { return list_json(has_rate(config) ? to_text(config.burst) : ""); },
      .option = {.value = "BURST",
@@ -333,6 +335,7 @@ constexpr auto kKeys = std::to_array<ClassKey>({
      .write = [](const ClassConfig& config) { return with_codel(config, config.codel.ecn); },
      .shaping = true,
      .waiting = true},
+    {.name = "plan", .write = plans_json, .json_name = "plans", .shaping = true, .waiting = true},
     {.name = "bypass",
      .read = [](const Said& said, ClassDraft& draft) { said.flag(draft.bypass); },
      .write = [](const ClassConfig& config) { return Json(config.bypass); }},

@@ -4,6 +4,7 @@
 
 #include "config/key_reader.hpp"
 #include "config/known_keys.hpp"
+#include "config/plan_reader.hpp"
 #include "config/quantity.hpp"
 #include "config/quantity_text.hpp"
 #include "config/table_reader.hpp"
@@ -37,6 +38,9 @@ void settle_fair(const TableReader& reader, ClassDraft& draft) {
              " does not go with fair = true: flows of a fair class have no rate of their own and take turns, "
              "expected ceiling = \"20mbit\" or the like for all of them together, or leave fair out");
   refuse_key(reader, "burst", " does not go with fair = true: it goes with a rate, expected one of the two");
+  refuse_key(reader, "plan",
+             " does not go with fair = true: flows of a fair class have no rate of their own, which a plan "
+             "would give them, expected one of the two");
   if (!reader.has("key")) draft.key = kFlowsOfFairClasses;
   if (!reader.has("queue")) draft.queue = {.packets = kDefaultFairQueuePackets};
   if (!reader.has("aqm")) draft.aqm = QueueManagement::codel;
@@ -145,6 +149,7 @@ void settle(const TableReader& reader, bool link, ClassDraft& draft) {
   } else {
     const bool in_tree = link || reader.has("group") || reader.has("ceiling") || reader.has("guarantee");
     require_rate(reader, in_tree, "bypass = true for packets that are not to be shaped");
+    read_plans(reader, draft);
   }
   check_codel(reader, draft);
   check_own_ceiling(reader, draft);

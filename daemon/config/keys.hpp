@@ -50,10 +50,13 @@ struct Key {
   nlohmann::ordered_json (*write)(const Config& config) = nullptr;  // in `show --json`; null: not there
   Kept<Config> fixed;                                               // unset: a reload changes it
   KeyOption option;
+  std::string_view json_name = name;  // where it stands in JSON
   bool required = false;
   bool shaping = false;  // of a class: does not go with bypass
   bool waiting = false;  // of a class: does not go with policing, which lets no packet wait
 };
+
+class PlanMembers;
 
 struct ShapeDraft : ShapeConfig {
   // What was said and could be read.
@@ -64,20 +67,30 @@ struct ShapeDraft : ShapeConfig {
 struct ClassDraft : ClassConfig {
   explicit ClassDraft(NetworkLists& shared_lists) : lists(shared_lists) {}
   NetworkLists& lists;
+  bool key_is_readable = false;
   bool rate_is_readable = false;  // and there is one
   std::optional<QueueManagement> said_aqm;
   std::optional<ClassAction> said_action;
   std::optional<Limiter> said_limiter;
 };
 
+struct PlanDraft {
+  PlanConfig& plan;
+  NetworkLists& lists;
+  PlanMembers& members;           // of the class
+  bool rate_is_readable = false;  // and there is one
+};
+
 using DaemonKey = Key<DaemonConfig, DaemonConfig>;
 using ShapeKey = Key<ShapeDraft, ShapeConfig>;
 using GroupKey = Key<GroupConfig, GroupConfig>;
 using ClassKey = Key<ClassDraft, ClassConfig>;
+using PlanKey = Key<PlanDraft, PlanConfig>;
 
 std::span<const DaemonKey> daemon_keys();  // [daemon]
 std::span<const ShapeKey> shape_keys();    // [[shape]]
 std::span<const GroupKey> group_keys();    // [[shape.group]]
 std::span<const ClassKey> class_keys();    // [[shape.class]]
+std::span<const PlanKey> plan_keys();      // [[shape.class.plan]]
 
 }  // namespace headgate

@@ -38,7 +38,8 @@ const std::vector<KnownTable>& known_tables() {
       {"in [daemon]", names_of(daemon_keys())},
       {"in [[shape]]", names_of(shape_keys())},
       {"in [[shape.group]]", names_of(group_keys()), "group", "parent"},
-      {"in [[shape.class]]", names_of(class_keys()), "parent", "group"}};
+      {"in [[shape.class]]", names_of(class_keys()), "parent", "group"},
+      {"in [[shape.class.plan]]", names_of(plan_keys())}};
   return kTables;
 }
 
@@ -66,6 +67,8 @@ std::string describe(std::string_view key, const KnownTable& table) {
     return subject + " stands outside of a shape, expected [[shape." + std::string(key) +
            "]] below its [[shape]]";
   }
+  if (key == "plan")
+    return subject + " stands outside of a class, expected [[shape.class.plan]] below its [[shape.class]]";
   if (const std::string right = places_of(key); !right.empty())
     return subject + " does not belong " + std::string(table.place) + ", but " + right;
   return "unknown key " + subject + " " + std::string(table.place) + ", " + suggest(key, table.keys);

@@ -31,7 +31,7 @@ bool no_part_of_name(char letter) {
   return !is_letter(letter) && !is_digit(letter) && letter != '-' && letter != '_' && letter != '.';
 }
 
-// Of a class or a group.
+// Of a class, a group or a plan.
 Reading check_name(std::string_view name, const std::string& noun, std::string_view example) {
   if (name.empty()) return refuse("an empty text is no name, expected one such as " + quoted(example));
   if (name.size() > kMaxName) {
@@ -78,6 +78,12 @@ Reading check_class_name(std::string_view name) {
 Reading check_group_name(std::string_view name) {
   if (name == "link") return refuse("\"link\" means the link itself, expected another name");
   return check_name(name, "group", "office");
+}
+
+// `headgatectl plan` says "none" of a member that is to have no plan.
+Reading check_plan_name(std::string_view name) {
+  if (name == "none") return refuse("\"none\" means no plan, expected another name");
+  return check_name(name, "plan", "gold");
 }
 
 Reading check_control_path(std::string_view path) {

@@ -1,4 +1,4 @@
-// Names that the configuration gives: interfaces, classes, the path of the control socket.
+// Names that the configuration gives: interfaces, classes, groups, plans, the path of the control socket.
 #pragma once
 
 #include <string_view>
@@ -14,6 +14,7 @@ Reading check_interface_name(std::string_view name);
 // 1 to 64 letters, digits, '-', '_' and '.'.
 Reading check_class_name(std::string_view name);
 Reading check_group_name(std::string_view name);
+Reading check_plan_name(std::string_view name);
 
 // Absolute, and short enough for a socket address with the number of the process behind it (service/published_socket.hpp).
 Reading check_control_path(std::string_view path);

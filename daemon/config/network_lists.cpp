@@ -83,10 +83,15 @@ Reading NetworkListReader::add(std::string_view text) {
   return reading;
 }
 
+Reading check_list_path(std::string_view path) {
+  if (path.starts_with('/') && !path.ends_with('/') && path.find('\0') == std::string_view::npos) return {};
+  return refuse(quoted(path) +
+                " is not the absolute path of a file, expected one such as \"/etc/headgate/clients\"");
+}
+
 Reading NetworkListReader::add_file(std::string_view path) {
-  if (path.ends_with('/') || path.find('\0') != std::string_view::npos)
-    return refuse(quoted(path) +
-                  " is not the path of a file, expected one such as \"/etc/headgate/clients\"");
+  Reading reading = check_list_path(path);
+  if (!reading.ok()) return reading;
   const NetworkLists::File& file = lists_.file(std::string(path));
   if (!file.reading.ok()) return file.reading;
   if (networks_.size() + file.networks.size() > NetworkLists::kMostNetworks) return refuse_more();

@@ -35,13 +35,17 @@ class NetworkLists {
   // The set of these networks, which were given by these texts.
   std::shared_ptr<const NetworkSet> share(Networks networks, const std::vector<std::string>& texts);
 
- private:
+  // After a step of another that took some time.
   void pause() const;
 
+ private:
   std::function<void()> meanwhile_;
   std::map<std::string, File> files_;
   std::map<std::vector<std::string>, std::shared_ptr<const NetworkSet>> sets_;
 };
+
+// Of a file with networks: whether it is absolute. Whether there is such a file is seen when it is read.
+Reading check_list_path(std::string_view path);
 
 // One list: networks, and absolute paths of files of networks.
 class NetworkListReader {

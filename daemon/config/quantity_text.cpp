@@ -132,6 +132,11 @@ std::string to_text(const KeySpec& key) {
   return parts.empty() ? "class" : as_list(parts);
 }
 
+std::string said_text(const KeySpec& key) {
+  const std::string text = to_text(key);
+  return text.starts_with('[') ? text : quoted(text);
+}
+
 std::string_view to_text(Direction direction) {
   return direction == Direction::egress ? "egress" : "ingress";
 }

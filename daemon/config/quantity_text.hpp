@@ -18,6 +18,7 @@ std::string to_text(const Rate& rate);               // nothing set (a bypass): 
 std::string to_text(const Burst& burst);             // nothing set: "1p"
 std::string to_text(const QueueCapacity& queue);     // nothing set: ""
 std::string to_text(const KeySpec& key);             // all parts off: "class"
+std::string said_text(const KeySpec& key);           // as in the file: "dst" in quotation marks, or a list
 std::string limit_text(const WindowConfig& window);  // "5000p", "10mb"
 
 std::string_view to_text(Direction direction);         // "egress"

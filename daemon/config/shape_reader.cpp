@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/class_reader.hpp"
+#include "config/different_names.hpp"
 #include "config/key_reader.hpp"
 #include "config/known_keys.hpp"
 #include "config/mark_grammar.hpp"
@@ -21,19 +22,6 @@ constexpr std::size_t kMaxClasses = 4096;  // a packet is tried against one afte
 
 void report(const std::vector<ShapeFinding>& shape_findings, const TableReader& reader) {
   for (const auto& [key, reading] : shape_findings) reader.findings().add(reader.place(key), key, reading);
-}
-
-void check_names_differ(const std::vector<ClassConfig>& classes, const std::vector<TableReader>& readers,
-                        Findings& findings) {
-  std::map<std::string_view, std::size_t> lines;
-  for (std::size_t i = 0; i < classes.size(); ++i) {
-    if (classes[i].name.empty()) continue;
-    const Place place = readers[i].place("name");
-    const auto [first, is_new] = lines.emplace(classes[i].name, place.line);
-    if (is_new) continue;
-    findings.add_error(place, "name: " + quoted(classes[i].name) + " is the name of the class in line " +
-                                  std::to_string(first->second) + " already, expected another");
-  }
 }
 
 // What a class asks of a packet. Classes that name the same networks share one set of them.
@@ -85,16 +73,6 @@ void warn_of_idle_classes(const std::vector<ClassConfig>& classes, const std::ve
   }
 }
 
-// The tables of a list, each headed [[title]].
-std::vector<TableReader> readers_of(const TableReader& reader, std::string_view key, std::string_view title) {
-  std::vector<TableReader> readers;
-  const toml::array* tables = reader.tables(key, title);
-  if (tables == nullptr) return readers;
-  for (const toml::node& node : *tables)
-    if (const toml::table* table = node.as_table()) readers.emplace_back(*table, reader.findings());
-  return readers;
-}
-
 bool are_too_many(std::size_t count, std::string_view key, const std::string& noun,
                   const TableReader& reader) {
   if (count <= kMaxClasses) return false;
@@ -104,7 +82,7 @@ bool are_too_many(std::size_t count, std::string_view key, const std::string& no
 }
 
 std::vector<TableReader> read_groups(const TableReader& reader, ShapeConfig& config) {
-  std::vector<TableReader> readers = readers_of(reader, "group", "shape.group");
+  std::vector<TableReader> readers = reader.each_table("group", "shape.group");
   if (are_too_many(readers.size(), "group", "groups", reader)) return {};
   for (const TableReader& table : readers) {
     report_unknown_keys(table.table(), TableKind::shape_group, table.findings());
@@ -117,7 +95,7 @@ std::vector<TableReader> read_groups(const TableReader& reader, ShapeConfig& con
 std::vector<TableReader> read_classes(const TableReader& reader, NetworkLists& lists, ShapeConfig& config) {
   Findings& findings = reader.findings();
   const bool link = reader.has("rate");
-  std::vector<TableReader> readers = readers_of(reader, "class", "shape.class");
+  std::vector<TableReader> readers = reader.each_table("class", "shape.class");
   const toml::node* list = reader.table().get("class");
   if (!link && (list == nullptr || (list->is_array() && list->as_array()->empty()))) {
     findings.add_error(
@@ -128,7 +106,7 @@ std::vector<TableReader> read_classes(const TableReader& reader, NetworkLists& l
   const std::size_t errors_before = findings.errors();
   for (const TableReader& table : readers)
     config.classes.push_back(read_class(table.table(), link, lists, findings));
-  check_names_differ(config.classes, readers, findings);
+  check_names_differ("class", config.classes, readers);
   if (findings.errors() == errors_before) warn_of_idle_classes(config.classes, readers, findings);
   return readers;
 }

@@ -9,9 +9,15 @@
 namespace headgate {
 namespace {
 
+bool counts_bytes(const PlanConfig& plan) {
+  return plan.rate.bits || plan.queue.bytes;
+}
+
 bool counts_bytes(const ClassConfig& config) {
   return config.rate.bits || config.queue.bytes || config.police.window.bytes || config.guarantee ||
-         config.place.ceiling;
+         config.place.ceiling ||
+         std::any_of(config.plans.begin(), config.plans.end(),
+                     [](const PlanConfig& plan) { return counts_bytes(plan); });
 }
 
 // Where nothing is said: as it was before there was another, by the back ends that there were then.
@@ -66,7 +72,8 @@ std::vector<ShapeFinding> settle_shape(ShapeDraft& shape) {
 std::vector<ShapeFinding> check_accounting(const ShapeConfig& shape) {
   std::vector<ShapeFinding> findings;
   const bool link_counts_bytes = shape.rate || !shape.groups.empty();
-  if (link_counts_bytes || std::any_of(shape.classes.begin(), shape.classes.end(), counts_bytes))
+  if (link_counts_bytes || std::any_of(shape.classes.begin(), shape.classes.end(),
+                                       [](const ClassConfig& config) { return counts_bytes(config); }))
     return findings;
   const auto warn_of = [&findings](std::string_view key) {
     findings.push_back(

@@ -101,6 +101,15 @@ const toml::array* TableReader::tables(std::string_view key, std::string_view ti
   return nullptr;
 }
 
+std::vector<TableReader> TableReader::each_table(std::string_view key, std::string_view title) const {
+  std::vector<TableReader> readers;
+  const toml::array* list = tables(key, title);
+  if (list == nullptr) return readers;
+  for (const toml::node& node : *list)
+    if (const toml::table* table = node.as_table()) readers.emplace_back(*table, findings_);
+  return readers;
+}
+
 const toml::table* TableReader::table(std::string_view key, std::string_view title) const {
   const toml::node* node = table_.get(key);
   if (node == nullptr) return nullptr;

@@ -33,8 +33,9 @@ class TableReader {
   std::optional<std::string> text(std::string_view key, std::string_view example) const;
   std::optional<bool> flag(std::string_view key) const;
   std::optional<std::int64_t> whole_number(std::string_view key, std::string_view example) const;
-  const toml::array* tables(std::string_view key, std::string_view title) const;  // [[title]]
-  const toml::table* table(std::string_view key, std::string_view title) const;   // [title]
+  const toml::array* tables(std::string_view key, std::string_view title) const;            // [[title]]
+  std::vector<TableReader> each_table(std::string_view key, std::string_view title) const;  // of [[title]]
+  const toml::table* table(std::string_view key, std::string_view title) const;             // [title]
 
   struct Element {
     std::string text;

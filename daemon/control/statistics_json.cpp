@@ -42,7 +42,7 @@ Json to_json(const DelaySummary& delay) {
 
 template <typename Key, typename Config>
 void add_member(Json& json, const Key& key, const Config& config) {
-  if (key.write != nullptr) json[std::string(key.name)] = key.write(config);
+  if (key.write != nullptr) json[std::string(key.json_name)] = key.write(config);
 }
 
 // What the class takes, then how it is shaped.

@@ -5,13 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
+#include "config/keys.hpp"
 #include "config/network_grammar.hpp"
+#include "config/prefix.hpp"
 
 namespace headgate {
 namespace {
@@ -302,6 +306,152 @@ workers = 2
                     .exceed_dscp = 5};
   EXPECT_EQ(config.shapes.at(0).classes, (std::vector{bucket, fixed, sliding}));
   EXPECT_FALSE(has_tree(config.shapes[0]));
+}
+
+Member member(std::string_view network, PlanNumber plan) {
+  Member member{.plan = plan};
+  EXPECT_TRUE(read_prefix(network, member.prefix).ok()) << network;
+  return member;
+}
+
+// A class with a bucket for each `key`, and what stands below it.
+std::string class_with_plans(const std::string& key, const std::string& plans) {
+  return "[[shape]]\ninterface = \"eth0\"\n[[shape.class]]\nname = \"customers\"\nkey = " + key +
+         "\nrate = \"1mbit\"\nqueue = \"50ms\"\n" + plans;
+}
+
+std::string plan_with(const std::string& name, const std::string& keys) {
+  return "[[shape.class.plan]]\nname = \"" + name + "\"\nrate = \"20mbit\"\n" + keys + "\n";
+}
+
+ClassConfig with_plans(const std::string& plans) {
+  return accepted(class_with_plans("\"dst\"", plans)).shapes.at(0).classes.at(0);
+}
+
+TEST(ConfigFile, ReadsPlans) {
+  const TemporaryFile list("# gold\n10.0.0.7\n10.0.0.0/24  # all of it\n10.0.0.7\n");
+  const ClassConfig config = with_plans(R"(
+  [[shape.class.plan]]
+  name = "gold"
+  rate = ["10p/min", "100mbit"]
+  burst = ["10p", "15kb"]
+  queue = ["100p", "20ms"]
+  members = ["2001:db8::/56", "10.0.0.9", "10.0.0.9/32"]
+  members_file = ")" + list.path() + R"("
+  [[shape.class.plan]]
+  name = "silver"
+  rate = "20mbit"
+  members = "10.0.0.5"
+)");
+  PlanConfig gold;
+  gold.name = "gold";
+  gold.rate = {.packets = PacketRate{10, 60}, .bits = BitRate{100'000'000}};
+  gold.burst = {.packets = 10, .bytes = DataSize{15 << 10}};
+  gold.queue = {.packets = 100, .bytes = {}, .time = milliseconds(20)};
+  gold.members_file = list.path();
+  PlanConfig silver;
+  silver.name = "silver";
+  silver.rate.bits = BitRate{20'000'000};
+  silver.queue.time = milliseconds(50);
+  EXPECT_EQ(config.plans, (std::vector{gold, silver}));
+  ASSERT_TRUE(config.members.members);
+  EXPECT_THAT(*config.members.members,
+              testing::ElementsAre(member("10.0.0.0/24", 0), member("10.0.0.5", 1), member("10.0.0.7", 0),
+                                   member("10.0.0.9", 0), member("2001:db8::/56", 0)));
+}
+
+TEST(ConfigFile, TakesPlansWithoutMembers) {
+  const ClassConfig config = with_plans(plan_with("gold", ""));
+  EXPECT_EQ(config.plans.size(), 1U);
+  EXPECT_EQ(config.members, MemberList{});
+  const TemporaryFile comments("# nobody yet\n");
+  EXPECT_EQ(with_plans(plan_with("gold", "members_file = \"" + comments.path() + "\"")).members,
+            MemberList{});
+  EXPECT_EQ(with_plans("plan = []\n"), with_plans(""));
+}
+
+TEST(ConfigFile, TakesPlansForEachKeyOfOneAddress) {
+  for (const char* key :
+       {"\"src\"", "\"dst/24,56\"", "[\"vlan\", \"dst\"]", "[\"src/24\", \"vlan\"]", "[\"dst\"]"}) {
+    EXPECT_THAT(warnings_of(class_with_plans(
+                    key, plan_with("gold", "members = [\"10.0.0.0/24\", \"2001:db8::/56\", \"::/0\"]"))),
+                testing::IsEmpty())
+        << key;
+  }
+}
+
+TEST(ConfigFile, IsEqualWhereTheMembersOfItsPlansAre) {
+  const TemporaryFile list("10.0.0.0/24\n10.0.0.5\n");
+  const std::string plans = plan_with("gold", "members_file = \"" + list.path() + "\"");
+  const ClassConfig first = with_plans(plans);
+  std::ofstream(list.path()) << "# the same\n10.0.0.5\n10.0.0.0/24\n";
+  EXPECT_EQ(with_plans(plans), first);
+  std::ofstream(list.path()) << "10.0.0.0/24\n";
+  EXPECT_NE(with_plans(plans), first);
+}
+
+std::vector<std::string> errors_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (const ConfigError& error : parse_config(text, "test.toml").errors) lines.push_back(error.to_string());
+  return lines;
+}
+
+TEST(ConfigFile, NamesTheFileOfAMemberThatIsRefused) {
+  const TemporaryFile list("10.0.0.5\n10.0.0.6\n10.0.0.7\n");
+  const std::string file = "members_file = \"" + list.path() + "\"";
+  EXPECT_THAT(
+      errors_of(class_with_plans("\"dst\"",
+                                 plan_with("gold", "members = \"10.0.0.6\"") + plan_with("silver", file))),
+      testing::ElementsAre("test.toml:15:16: members_file: " + list.path() +
+                           ": \"10.0.0.6\" is a member of the plan \"gold\" and of the plan \"silver\", "
+                           "expected it in one of the two"));
+  EXPECT_THAT(errors_of(class_with_plans("\"dst/24\"", plan_with("gold", file))),
+              testing::ElementsAre(testing::StartsWith("test.toml:11:16: members_file: " + list.path() +
+                                                       ": \"10.0.0.5\" has 32 bits, but")));
+}
+
+TEST(ConfigFile, TakesSoManyMembersAndPlansOfAClassAndNoMore) {
+  std::string networks;
+  for (std::size_t i = 0; i < kMaxMembers; ++i)
+    networks += "10." + std::to_string(i >> 16) + "." + std::to_string(i >> 8 & 255) + "." +
+                std::to_string(i & 255) + "\n";
+  const TemporaryFile list(networks);
+  const std::string most = plan_with("gold", "members_file = \"" + list.path() + "\"");
+  EXPECT_EQ(with_plans(most).members.members->size(), kMaxMembers);
+  EXPECT_THAT(errors_of(class_with_plans("\"dst\"", most + plan_with("silver", "members = \"10.9.0.0\""))),
+              testing::ElementsAre(
+                  "test.toml:12:1: with this plan the class has 100001 members, expected at most 100000"));
+
+  std::string plans;
+  for (std::size_t i = 0; i < kMaxPlans; ++i) plans += plan_with("p" + std::to_string(i), "");
+  EXPECT_EQ(with_plans(plans).plans.size(), kMaxPlans);
+  EXPECT_THAT(errors_of(class_with_plans("\"dst\"", plans + plan_with("last", ""))),
+              testing::ElementsAre("test.toml:8:1: the class has 4097 plans, expected at most 4096"));
+}
+
+TEST(ConfigFile, CountsBytesForPlansWithABitRate) {
+  const auto warnings = [](const std::string& rate) {
+    return warnings_of(
+        "[[shape]]\ninterface = \"eth0\"\noverhead = 24\n[[shape.class]]\nname = \"a\"\nkey = \"src\"\n"
+        "rate = \"10pps\"\n[[shape.class.plan]]\nname = \"gold\"\nrate = \"" +
+        rate + "\"\n");
+  };
+  EXPECT_THAT(warnings("1mbit"), testing::IsEmpty());
+  EXPECT_EQ(warnings("100pps").size(), 1U);
+}
+
+TEST(ConfigFile, WritesPlansAsJson) {
+  const auto row = std::find_if(class_keys().begin(), class_keys().end(),
+                                [](const ClassKey& key) { return key.name == "plan"; });
+  ASSERT_NE(row, class_keys().end());
+  EXPECT_EQ(row->json_name, "plans");
+  EXPECT_EQ(row->write(ClassConfig{}).dump(), "[]");
+  const TemporaryFile list("10.0.0.7\n");
+  const std::string file = "members_file = \"" + list.path() + "\"";
+  EXPECT_EQ(
+      row->write(with_plans(plan_with("gold", file) + plan_with("silver", "burst = \"15kb\""))).dump(),
+      R"([{"name":"gold","rate":["20mbit"],"burst":["1p"],"queue":["50ms"],"members_file":")" + list.path() +
+          R"("},{"name":"silver","rate":["20mbit"],"burst":["15kb"],"queue":["50ms"],"members_file":null}])");
 }
 
 TEST(ConfigFile, HasPolicedClassesBesideALink) {

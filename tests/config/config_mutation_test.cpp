@@ -99,6 +99,26 @@ rate = "100mbit"
   limiter  = "sliding-window"
   limit    = "10mb"
   window   = "1h"
+)",
+                                    R"([[shape]]
+interface = "eth0"
+
+  [[shape.class]]
+  name = "customers"
+  key  = ["vlan", "dst/32,56"]
+  rate = "1mbit"
+
+  [[shape.class.plan]]
+  name    = "gold"
+  rate    = ["10p/min", "100mbit"]
+  burst   = ["10p", "15kb"]
+  queue   = "50ms"
+  members = ["10.0.0.5", "2001:db8::/56"]
+
+  [[shape.class.plan]]
+  name         = "silver"
+  rate         = "20mbit"
+  members_file = "/nonexistent/headgate/silver"
 )"};
   for (const fs::directory_entry& entry : fs::directory_iterator(BAD_CONFIGURATIONS)) {
     if (entry.path().extension() != ".toml" || entry.file_size() > 2'000) continue;

@@ -129,7 +129,7 @@ TEST_F(NetworkListsTest, RefusesWhatIsNoFileWithoutWaiting) {
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_EQ(error(path("pipe")),
             path("pipe") + ": this is not a regular file: headgated reads it again at a reload");
-  EXPECT_THAT(error("/etc/"), HasSubstr("is not the path of a file"));
+  EXPECT_THAT(error("/etc/"), HasSubstr("is not the absolute path of a file"));
   EXPECT_THAT(error("list"), HasSubstr("is not a network"));
 }
 
