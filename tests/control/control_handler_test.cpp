@@ -82,7 +82,7 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
         "key": [], "action": null, "exceed": null, "limiter": null, "limit": null, "window": null,
         "rate": [], "burst": [], "queue": [],
         "group": null, "guarantee": null, "ceiling": null, "priority": null, "weight": null, "fair": null,
-        "aqm": null, "target": null, "interval": null, "ecn": null, "flows": 0,
+        "aqm": null, "target": null, "interval": null, "ecn": null, "plans": [], "flows": 0,
         "received": {"packets": 50, "bytes": 5000}, "sent": {"packets": 50, "bytes": 5000},
         "dropped": {"packets": 0, "bytes": 0, "reasons": {
           "queue_full": {"packets": 0, "bytes": 0}, "pool_full": {"packets": 0, "bytes": 0},
@@ -101,7 +101,7 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
         "key": ["dst"], "action": "shape", "exceed": null, "limiter": null, "limit": null, "window": null,
         "rate": ["1000pps"], "burst": ["1p"], "queue": ["100p"],
         "group": null, "guarantee": null, "ceiling": null, "priority": 3, "weight": 1, "fair": false,
-        "aqm": "none", "target": null, "interval": null, "ecn": null, "flows": 20,
+        "aqm": "none", "target": null, "interval": null, "ecn": null, "plans": [], "flows": 20,
         "received": {"packets": 60000, "bytes": 3600000}, "sent": {"packets": 20000, "bytes": 1200000},
         "dropped": {"packets": 39900, "bytes": 2394000, "reasons": {
           "queue_full": {"packets": 39897, "bytes": 2393820}, "pool_full": {"packets": 0, "bytes": 0},
