@@ -8,15 +8,11 @@
 
 namespace headgate {
 
-std::uint8_t PlanMembers::bits_kept(bool of_ipv4) const {
-  if (key_.destination_address) return of_ipv4 ? key_.destination_prefix_v4 : key_.destination_prefix_v6;
-  return of_ipv4 ? key_.source_prefix_v4 : key_.source_prefix_v6;
-}
-
 Reading PlanMembers::add(const Prefix& prefix) {
   const bool of_ipv4 = is_ipv4(prefix);
-  const int bits = prefix.length - (of_ipv4 ? kIpv4PrefixBits : 0);
-  const int most = bits_kept(of_ipv4);
+  const int before = of_ipv4 ? kIpv4PrefixBits : 0;
+  const int bits = prefix.length - before;
+  const int most = length_kept(key_, of_ipv4) - before;
   if (bits > most) {
     return refuse(quoted(to_text(prefix)) + " has " + std::to_string(bits) +
                   " bits, but key = " + said_text(key_) + " keeps " + std::to_string(most) + " of an " +

@@ -24,8 +24,6 @@ class PlanMembers {
   MemberList list() const;
 
  private:
-  std::uint8_t bits_kept(bool of_ipv4) const;
-
   const KeySpec& key_;
   const std::vector<PlanConfig>& plans_;
   std::map<Prefix, PlanNumber> numbers_;

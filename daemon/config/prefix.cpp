@@ -57,6 +57,13 @@ Prefix shortened(const Prefix& prefix, std::uint8_t length) {
   return network;
 }
 
+std::uint8_t length_kept(const KeySpec& key, bool of_ipv4) {
+  const bool destination = key.destination_address;
+  if (!of_ipv4) return destination ? key.destination_prefix_v6 : key.source_prefix_v6;
+  const std::uint8_t bits = destination ? key.destination_prefix_v4 : key.source_prefix_v4;
+  return static_cast<std::uint8_t>(kIpv4PrefixBits + bits);
+}
+
 std::string to_text(const Prefix& prefix) {
   const bool ipv4 = is_ipv4(prefix);
   char text[INET6_ADDRSTRLEN] = "";

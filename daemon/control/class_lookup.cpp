@@ -5,6 +5,24 @@
 namespace headgate {
 namespace {
 
+std::string full_name(std::string_view interface, Direction direction, std::string_view class_name) {
+  std::string name(interface);
+  name += '/';
+  name += to_text(direction);
+  name += '/';
+  name += class_name;
+  return name;
+}
+
+// The name of a class where `name` is that of one of this shape in full; else nothing.
+std::string_view class_part(std::string_view name, const ShapeConfig& shape) {
+  for (const std::string_view part : {std::string_view(shape.interface), to_text(shape.direction)}) {
+    if (!name.starts_with(part) || !name.substr(part.size()).starts_with('/')) return {};
+    name.remove_prefix(part.size() + 1);
+  }
+  return name;
+}
+
 // Of one shape, or of the sums of a pattern, those that `name` may mean; `short_too`: also by the class's name alone.
 std::vector<FoundClass> find_in(const ShapeStatistics& shape, std::string_view name, bool short_too) {
   std::vector<FoundClass> found;
@@ -29,12 +47,23 @@ std::vector<const ShapeStatistics*> instances_of(const std::vector<ShapeStatisti
 }  // namespace
 
 std::string full_class_name(const ShapeStatistics& shape, std::string_view class_name) {
-  std::string name = shape.interface;
-  name += '/';
-  name += to_text(shape.direction);
-  name += '/';
-  name += class_name;
-  return name;
+  return full_name(shape.interface, shape.direction, class_name);
+}
+
+std::string ConfiguredClass::name() const {
+  return full_name(shape->interface, shape->direction, config->name);
+}
+
+std::vector<ConfiguredClass> find_classes(std::span<const ShapeConfig* const> shapes, std::string_view name) {
+  std::vector<ConfiguredClass> found;
+  for (const ShapeConfig* shape : shapes) {
+    const std::string_view named_in_full = class_part(name, *shape);
+    for (const ClassConfig& config : shape->classes) {
+      if (config.name == named_in_full) return {{shape, &config}};
+      if (name.empty() || config.name == name) found.push_back({shape, &config});
+    }
+  }
+  return found;
 }
 
 std::vector<FoundClass> find_classes(const std::vector<ShapeStatistics>& shapes,

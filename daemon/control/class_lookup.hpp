@@ -3,15 +3,27 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "vocabulary/config.hpp"
 #include "vocabulary/statistics.hpp"
 
 namespace headgate {
 
 std::string full_class_name(const ShapeStatistics& shape, std::string_view class_name);
+
+// A class of a shape, or of a pattern for all that match it.
+struct ConfiguredClass {
+  const ShapeConfig* shape = nullptr;
+  const ClassConfig* config = nullptr;
+  std::string name() const;  // in full
+};
+
+// All classes that `name` may mean, in order. A full name means one class only. Empty name: all.
+std::vector<ConfiguredClass> find_classes(std::span<const ShapeConfig* const> shapes, std::string_view name);
 
 // A class of one shape, or of all instances of a pattern together.
 struct FoundClass {

@@ -8,6 +8,8 @@
 
 #include "config/suggestion.hpp"
 #include "control/class_lookup.hpp"
+#include "control/plan_request.hpp"
+#include "control/request_error.hpp"
 #include "control/statistics_json.hpp"
 #include "vocabulary/control_message.hpp"
 
@@ -23,22 +25,6 @@ constexpr std::size_t kMaxClassesAtOnce = 16;
 // Where workers do not answer, further instances of a pattern are not asked after so long.
 constexpr std::chrono::seconds kFlowsPatience{1};
 
-// Becomes an error reply.
-struct RequestError {
-  std::string_view code;
-  std::string message;
-  std::vector<std::string> details;
-};
-
-// A user's text as it appears in a message: short enough for a line of a terminal.
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kLongest = 80;
-  std::string result = "\"";
-  result += text.substr(0, kLongest);
-  if (text.size() > kLongest) result += "...";
-  return result + "\"";
-}
-
 std::string reply_line(const Json& reply) {
   // Names of interfaces and files may hold any byte; JSON may not.
   return reply.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -53,6 +39,9 @@ std::string error_line(const RequestError& error) {
 struct Request {
   std::string command;
   std::string class_name;
+  std::optional<std::string> member;
+  std::optional<std::string> plan;
+  bool has_plan = false;  // it may be null
   std::size_t limit = kDefaultFlowLimit;
   PacketEventSet events{true, true, true};
   bool instances = true;  // each instance of a pattern, too
@@ -83,6 +72,12 @@ Json parse_object(std::string_view line) {
 std::string string_member(const std::string& name, const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   throw RequestError{kErrorBadRequest, "member " + in_quotes(name) + " is not a string", {}};
+}
+
+std::optional<std::string> string_or_null(const std::string& name, const Json& value) {
+  if (value.is_null()) return std::nullopt;
+  if (value.is_string()) return value.get<std::string>();
+  throw RequestError{kErrorBadRequest, "member " + in_quotes(name) + " is neither a string nor null", {}};
 }
 
 std::size_t limit_member(const Json& value) {
@@ -119,6 +114,10 @@ PacketEventSet events_member(const Json& value) {
   return events;
 }
 
+RequestError missing_member(std::string_view name) {
+  return {kErrorBadRequest, "the request has no member " + in_quotes(name), {}};
+}
+
 Request parse_request(std::string_view line) {
   const Json json = parse_object(line);
   Request request;
@@ -127,6 +126,11 @@ Request parse_request(std::string_view line) {
       request.command = string_member(name, value);
     } else if (name == "class") {
       request.class_name = string_member(name, value);
+    } else if (name == "member") {
+      request.member = string_member(name, value);
+    } else if (name == "plan") {
+      request.has_plan = true;
+      request.plan = string_or_null(name, value);
     } else if (name == "limit") {
       request.limit = limit_member(value);
     } else if (name == "events") {
@@ -137,8 +141,7 @@ Request parse_request(std::string_view line) {
       throw RequestError{kErrorBadRequest, "unknown member " + in_quotes(name) + " in the request", {}};
     }
   }
-  if (!json.contains("command"))
-    throw RequestError{kErrorBadRequest, "the request has no member \"command\"", {}};
+  if (!json.contains("command")) throw missing_member("command");
   return request;
 }
 
@@ -187,20 +190,8 @@ std::vector<std::string> full_names(const std::vector<FoundClass>& classes) {
   return names;
 }
 
-RequestError unknown_class(const DaemonStatus& status, const std::string& name) {
-  const std::vector<FoundClass> all = find_classes(status, "");
-  RequestError error{kErrorUnknownClass, "no class " + in_quotes(name), full_names(all)};
-  std::vector<std::string_view> names(error.details.begin(), error.details.end());
-  for (const FoundClass& one : all) names.push_back(one.config->name);
-  const std::optional<std::string_view> nearest = nearest_word(name, names);
-  if (error.details.empty()) {
-    error.message += ": no class is configured";
-  } else if (nearest) {
-    error.message += ", did you mean " + in_quotes(*nearest) + "? The classes are:";
-  } else {
-    error.message += ", the classes are:";
-  }
-  return error;
+RequestError no_such_class(const DaemonStatus& status, const std::string& name) {
+  return unknown_class(name, full_names(find_classes(status, "")));
 }
 
 std::vector<FoundClass> select_classes(const DaemonStatus& status, const std::string& name) {
@@ -211,17 +202,13 @@ std::vector<FoundClass> select_classes(const DaemonStatus& status, const std::st
         kErrorAmbiguousClass,
         "there are too many classes to show the flows of all, name one of:", full_names(found)};
   }
-  if (found.empty()) throw unknown_class(status, name);
-  if (found.size() > 1) {
-    throw RequestError{kErrorAmbiguousClass,
-                       "class " + in_quotes(name) + " may be any of:", full_names(found)};
-  }
+  if (found.empty()) throw no_such_class(status, name);
+  if (found.size() > 1) throw ambiguous_class(name, full_names(found));
   return found;
 }
 
 Json class_summary(const std::string& name, const ClassConfig& config, std::size_t flows) {
-  Json json = {{"name", name}, {"bypass", config.bypass}, {"flows", flows}};
-  return json;
+  return {{"name", name}, {"bypass", config.bypass}, {"has_plans", !config.plans.empty()}, {"flows", flows}};
 }
 
 struct FlowOfClass {
@@ -243,7 +230,7 @@ std::vector<FlowOfClass> collect_flows(const DaemonStatus& status, const std::ve
     for (const ShapeStatistics* shape : one.shapes) {
       if (one.of_pattern && std::chrono::steady_clock::now() > give_up) break;
       auto flows = daemon.flows({shape->interface, shape->direction, one.config->name, limit});
-      if (!flows && !one.of_pattern) throw unknown_class(status, one.name);
+      if (!flows && !one.of_pattern) throw no_such_class(status, one.name);
       if (!flows) continue;
       for (FlowStatistics& flow : *flows)
         collected.push_back({flow, one.config, full_class_name(*shape, one.config->name)});
@@ -272,9 +259,16 @@ Json answer_flows(const Request& request, DaemonControl& daemon) {
     classes.push_back(class_summary(one.name, *one.config, flow_records(*one.counted, one.config->name)));
   Json& flows = reply["flows"] = Json::array();
   for (const FlowOfClass& item : collect_flows(status, found, request.limit, daemon)) {
-    flows.push_back(to_json(item.flow, item.config->key, item.class_name));
+    flows.push_back(to_json(item.flow, *item.config, item.class_name));
   }
   return reply;
+}
+
+Json answer_plan(const Request& request, DaemonControl& daemon) {
+  if (request.class_name.empty()) throw missing_member("class");
+  if (!request.member) throw missing_member("member");
+  if (!request.has_plan) throw missing_member("plan");
+  return answer(PlanRequest{request.class_name, *request.member, request.plan}, daemon);
 }
 
 // A trace has the packets of one interface.
@@ -296,8 +290,7 @@ RequestError several_interfaces(const FoundClass& found) {
 // The trace follows the reply.
 Reply answer_capture(const Request& request, DaemonControl& daemon) {
   const DaemonStatus status = daemon.status();
-  if (request.class_name.empty())
-    throw RequestError{kErrorBadRequest, "the request has no member \"class\"", {}};
+  if (request.class_name.empty()) throw missing_member("class");
   const FoundClass found = select_classes(status, request.class_name).front();
   if (found.of_pattern) throw several_interfaces(found);
   const ShapeStatistics& shape = *found.shapes.front();
@@ -326,11 +319,9 @@ struct Command {
   Reply (*answer)(const Request&, DaemonControl&);
 };
 
-constexpr Command kCommands[] = {{"show", line_of<answer_show>},
-                                 {"flows", line_of<answer_flows>},
-                                 {"capture", answer_capture},
-                                 {"reload", line_of<answer_reload>},
-                                 {"version", line_of<answer_version>}};
+constexpr Command kCommands[] = {{"show", line_of<answer_show>},     {"flows", line_of<answer_flows>},
+                                 {"plan", line_of<answer_plan>},     {"capture", answer_capture},
+                                 {"reload", line_of<answer_reload>}, {"version", line_of<answer_version>}};
 
 Reply answer(const Request& request, DaemonControl& daemon) {
   std::vector<std::string_view> names;

@@ -62,9 +62,18 @@ Json groups_json(const std::vector<GroupConfig>& groups) {
   return json;
 }
 
+// To each plan of the class: how many members are in force.
+void add_members(Json& json, const std::vector<std::uint32_t>& members) {
+  const auto plans = json.find("plans");
+  if (plans == json.end() || !plans->is_array()) return;
+  const std::size_t known = std::min(plans->size(), members.size());
+  for (std::size_t i = 0; i < known; ++i) (*plans)[i]["members"] = members[i];
+}
+
 Json class_json(const ClassStatistics& statistics, const ClassConfig* config) {
   Json json = {{"name", statistics.name}};
   add_config(json, config ? *config : ClassConfig{});
+  add_members(json, statistics.members);
   json["flows"] = statistics.flows;
   json["received"] = to_json(statistics.received);
   json["sent"] = to_json(statistics.sent);
@@ -114,11 +123,12 @@ Json to_json(const DropCounts& dropped) {
   return json;
 }
 
-Json to_json(const FlowStatistics& flow, const KeySpec& spec, const std::string& class_name) {
-  const DecodedFlowKey key = decode(flow.key, spec);
+Json to_json(const FlowStatistics& flow, const ClassConfig& config, const std::string& class_name) {
+  const DecodedFlowKey key = decode(flow.key, config.key);
   return {{"class", class_name},
           {"text", to_text(key)},
           {"key", key_json(key)},
+          {"plan", flow.plan < config.plans.size() ? Json(config.plans[flow.plan].name) : Json()},
           {"sent", to_json(flow.sent)},
           {"dropped", to_json(flow.dropped)},
           {"queued", to_json(flow.queued)}};

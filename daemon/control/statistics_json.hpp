@@ -11,8 +11,8 @@ namespace headgate {
 nlohmann::ordered_json to_json(const Count& count);
 nlohmann::ordered_json to_json(const DropCounts& dropped);  // all reasons, also those that are zero
 
-// `spec` is that of the flow's class.
-nlohmann::ordered_json to_json(const FlowStatistics& flow, const KeySpec& spec,
+// `config` is that of the flow's class, `class_name` its name in full.
+nlohmann::ordered_json to_json(const FlowStatistics& flow, const ClassConfig& config,
                                const std::string& class_name);
 
 nlohmann::ordered_json to_json(const ShapeStatistics& shape);

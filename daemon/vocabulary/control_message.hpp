@@ -2,10 +2,12 @@
 //
 //   request  {"command":"show"} | {"command":"flows","class":"eth0/egress/dns","limit":100} |
 //            {"command":"reload"} | {"command":"version"} |
+//            {"command":"plan","class":"eth0/egress/customers","member":"10.0.0.5","plan":"gold"} |
 //            {"command":"capture","class":"eth0/egress/dns","events":["received","sent","dropped"]}
 //   reply    {"schema":1, ...}  or  {"schema":1,"error":{"code":"refused","message":"...","details":["...",
 //   ...]}}
 //
+// Requests may be sent ahead; their replies come in order. A plan is null where a member is taken out.
 // Behind the reply to "capture" comes a pcapng trace, until either side closes.
 //
 // headgatectl(1) describes every member of the replies. A schema only ever gains members.
@@ -37,15 +39,17 @@ enum ExitCode : int {
 inline constexpr std::string_view kErrorBadRequest = "bad_request";  // not a request as described above
 inline constexpr std::string_view kErrorUnknownClass = "unknown_class";
 inline constexpr std::string_view kErrorAmbiguousClass =
-    "ambiguous_class";                                        // details: the classes it may mean
-inline constexpr std::string_view kErrorRefused = "refused";  // details: why, one a line
-inline constexpr std::string_view kErrorBusy = "busy";        // too many clients
+    "ambiguous_class";                                                 // details: the classes it may mean
+inline constexpr std::string_view kErrorUnknownPlan = "unknown_plan";  // the class has none of that name
+inline constexpr std::string_view kErrorRefused = "refused";           // details: why, one a line
+inline constexpr std::string_view kErrorBusy = "busy";                 // too many clients
 inline constexpr std::string_view kErrorInternal = "internal";
 inline constexpr std::string_view kErrorNotPermitted = "not_permitted";
 
 // What headgatectl exits with when a reply carries `code`.
 constexpr ExitCode exit_code_of(std::string_view code) {
-  if (code == kErrorBadRequest || code == kErrorUnknownClass || code == kErrorAmbiguousClass)
+  if (code == kErrorBadRequest || code == kErrorUnknownClass || code == kErrorAmbiguousClass ||
+      code == kErrorUnknownPlan)
     return kExitUsage;
   if (code == kErrorNotPermitted) return kExitNotPermitted;
   return kExitRefused;

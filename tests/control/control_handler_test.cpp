@@ -283,12 +283,34 @@ TEST(ControlHandler, ListsTheFlowsOfAClassThatIsNamedInFull) {
   EXPECT_EQ(daemon.queries[0].direction, Direction::egress);
   EXPECT_EQ(daemon.queries[0].class_name, "clients");
   EXPECT_EQ(daemon.queries[0].limit, 2);
-  EXPECT_EQ(reply["classes"].dump(), R"([{"name":"eth0/egress/clients","bypass":false,"flows":20}])");
+  EXPECT_EQ(reply["classes"].dump(),
+            R"([{"name":"eth0/egress/clients","bypass":false,"has_plans":false,"flows":20}])");
   ASSERT_EQ(reply["flows"].size(), 2);
-  EXPECT_EQ(reply["flows"][0].dump(),
-            R"({"class":"eth0/egress/clients","text":"→ 10.0.0.3","key":{"destination":"10.0.0.3"},)"
-            R"("sent":{"packets":8000,"bytes":480000},"dropped":{"packets":39797,"bytes":2387820},)"
-            R"("queued":{"packets":40,"bytes":2400}})");
+  EXPECT_EQ(
+      reply["flows"][0].dump(),
+      R"({"class":"eth0/egress/clients","text":"→ 10.0.0.3","key":{"destination":"10.0.0.3"},"plan":null,)"
+      R"("sent":{"packets":8000,"bytes":480000},"dropped":{"packets":39797,"bytes":2387820},)"
+      R"("queued":{"packets":40,"bytes":2400}})");
+}
+
+TEST(ControlHandler, CountsTheMembersOfEachPlan) {
+  FakeDaemon daemon;
+  add_plans(daemon);
+  const Json reply = ask(R"({"command":"show"})", daemon);
+  EXPECT_EQ(
+      reply["shapes"][0]["classes"][1]["plans"].dump(),
+      R"([{"name":"gold","rate":["10mbit"],"burst":["1p"],"queue":[],"members_file":null,"members":50000},)"
+      R"({"name":"silver","rate":["2mbit"],"burst":["1p"],"queue":[],"members_file":null,"members":1}])");
+  EXPECT_EQ(reply["shapes"][1]["classes"][0]["plans"], Json::array());
+}
+
+TEST(ControlHandler, NamesThePlanOfAFlow) {
+  FakeDaemon daemon;
+  add_plans(daemon);
+  const Json reply = ask_flows(daemon, "eth0/egress/clients");
+  EXPECT_EQ(reply["classes"][0]["has_plans"], true);
+  EXPECT_EQ(reply["flows"][0]["plan"], nullptr);
+  EXPECT_EQ(reply["flows"][1]["plan"], "gold");
 }
 
 TEST(ControlHandler, FindsAClassByItsNameAloneWhereThatIsUnique) {
@@ -314,7 +336,8 @@ TEST(ControlHandler, TakesTheInstancesOfAPatternTogetherByTheNameOfTheClassAlone
     FakeDaemon daemon;
     add_pattern(daemon);
     const Json reply = ask_flows(daemon, name);
-    EXPECT_EQ(reply["classes"].dump(), R"([{"name":"veth*/egress/tenants","bypass":false,"flows":3}])");
+    EXPECT_EQ(reply["classes"].dump(),
+              R"([{"name":"veth*/egress/tenants","bypass":false,"has_plans":false,"flows":3}])");
     ASSERT_EQ(reply["flows"].size(), 4u);  // the fake daemon has the same two for each
     EXPECT_EQ(reply["flows"][0]["class"], "veth1/egress/tenants");
     EXPECT_EQ(reply["flows"][1]["class"], "veth2/egress/tenants");
@@ -410,7 +433,8 @@ TEST(ControlHandler, MergesTheFlowsOfAllClassesLargestFirst) {
 TEST(ControlHandler, ABypassClassHasNoFlows) {
   FakeDaemon daemon;
   const Json reply = ask_flows(daemon, "dns");
-  EXPECT_EQ(reply["classes"].dump(), R"([{"name":"eth0/egress/dns","bypass":true,"flows":0}])");
+  EXPECT_EQ(reply["classes"].dump(),
+            R"([{"name":"eth0/egress/dns","bypass":true,"has_plans":false,"flows":0}])");
   EXPECT_TRUE(reply["flows"].empty());
   EXPECT_TRUE(daemon.queries.empty());
 }
@@ -499,12 +523,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadRequest{"Null", "null", "the request is not a JSON object"},
         BadRequest{"NoCommand", "{}", "the request has no member \"command\""},
         BadRequest{"CommandIsNumber", R"({"command":1})", "member \"command\" is not a string"},
-        BadRequest{
-            "UnknownCommand", R"({"command":"halt"})",
-            "unknown command \"halt\", expected \"show\", \"flows\", \"capture\", \"reload\" or \"version\""},
-        BadRequest{
-            "EmptyCommand", R"({"command":""})",
-            "unknown command \"\", expected \"show\", \"flows\", \"capture\", \"reload\" or \"version\""},
+        BadRequest{"UnknownCommand", R"({"command":"halt"})",
+                   "unknown command \"halt\", expected \"show\", \"flows\", \"plan\", \"capture\", "
+                   "\"reload\" or \"version\""},
+        BadRequest{"EmptyCommand", R"({"command":""})",
+                   "unknown command \"\", expected \"show\", \"flows\", \"plan\", \"capture\", \"reload\" or "
+                   "\"version\""},
         BadRequest{"UnknownMember", R"({"command":"reload","fast":true})",
                    "unknown member \"fast\" in the request"},
         BadRequest{"ClassIsList", R"({"command":"flows","class":["dns"]})",
@@ -527,9 +551,10 @@ INSTANTIATE_TEST_SUITE_P(
                    "the request is nested too deeply"},
         BadRequest{"NestedWithoutEnd", std::string(60'000, '['), "the request is nested too deeply"},
         BadRequest{"InvalidUtf8", "{\"command\":\"sho\xc3\x28\"}", "the request is not JSON: see byte 17"},
-        BadRequest{"LongCommand", R"({"command":")" + std::string(60'000, 'x') + R"("})",
-                   "unknown command \"" + std::string(80, 'x') +
-                       "...\", expected \"show\", \"flows\", \"capture\", \"reload\" or \"version\""},
+        BadRequest{
+            "LongCommand", R"({"command":")" + std::string(60'000, 'x') + R"("})",
+            "unknown command \"" + std::string(80, 'x') +
+                "...\", expected \"show\", \"flows\", \"plan\", \"capture\", \"reload\" or \"version\""},
         BadRequest{"ZeroByte", std::string("{\"command\":\"show\"}\0", 19),
                    "the request is not JSON: see byte 19"}),
     [](const auto& test) { return std::string(test.param.name); });
@@ -537,8 +562,11 @@ INSTANTIATE_TEST_SUITE_P(
 // Whatever bytes come, there is one reply line of JSON with the schema in it.
 TEST(ControlHandler, SurvivesMutatedRequests) {
   const std::vector<std::string> seeds = {
-      R"({"command":"show"})", R"({"command":"flows","class":"eth0/egress/clients","limit":100})",
-      R"({"command":"reload"})", R"({"command":"flows","class":"\u00e9\ud83d\ude00","limit":1e5})",
+      R"({"command":"show"})",
+      R"({"command":"flows","class":"eth0/egress/clients","limit":100})",
+      R"({"command":"plan","class":"eth0/egress/clients","member":"10.0.0.5","plan":null})",
+      R"({"command":"reload"})",
+      R"({"command":"flows","class":"\u00e9\ud83d\ude00","limit":1e5})",
       R"([[{"a":[1,-2.5e3,null,true,"\\"]}]])"};
   const std::string interesting = "{}[]\",:\\0123456789eE+-.untrfals/ \t\r\xff\xc3\xed\x80\0";
   std::mt19937 random(20'240);

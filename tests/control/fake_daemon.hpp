@@ -63,7 +63,9 @@ class FakeDaemon : public DaemonControl {
 
   std::vector<const ShapeConfig*> shapes() const override {
     std::vector<const ShapeConfig*> shapes;
-    for (const ShapeStatistics& shape : status_now.shapes) shapes.push_back(&shape.config);
+    for (const ShapeStatistics& shape : status_now.shapes)
+      if (shape.config.pattern.empty()) shapes.push_back(&shape.config);
+    for (const PatternStatistics& pattern : status_now.patterns) shapes.push_back(&pattern.sum.config);
     return shapes;
   }
 
@@ -154,9 +156,10 @@ inline FakeDaemon::FakeDaemon() {
 
   status_now = {"0.1.0", "/etc/headgate/headgate.toml", 1234, 7'980'250ms, {}, {eth0, eth1}, {}};
 
-  flows_of["clients"] = {{ipv4_key(nullptr, "10.0.0.2"), {12'000, 720'000}, {100, 6'000}, {60, 3'600}},
-                         {ipv4_key(nullptr, "10.0.0.3"), {8'000, 480'000}, {39'797, 2'387'820}, {40, 2'400}}};
-  flows_of["video"] = {{ipv4_key("10.0.0.1", "10.0.0.2", 17, 5000, 53), {5, 300}, {}, {1, 60}}};
+  flows_of["clients"] = {
+      {ipv4_key(nullptr, "10.0.0.2"), kNoPlan, {12'000, 720'000}, {100, 6'000}, {60, 3'600}},
+      {ipv4_key(nullptr, "10.0.0.3"), kNoPlan, {8'000, 480'000}, {39'797, 2'387'820}, {40, 2'400}}};
+  flows_of["video"] = {{ipv4_key("10.0.0.1", "10.0.0.2", 17, 5000, 53), kNoPlan, {5, 300}, {}, {1, 60}}};
 }
 
 // "veth*" with two instances, of which the second is open; a third, that is gone, has counted 5 packets.
@@ -190,8 +193,18 @@ inline void add_pattern(FakeDaemon& daemon) {
   pattern.diverting = 1;
   pattern.not_shaped = {{"veth-odd", "it has no frames"}};
   daemon.status_now.patterns.push_back(std::move(pattern));
-  daemon.flows_of["tenants"] = {{ipv4_key(nullptr, "10.1.0.2"), {60, 6'000}, {}, {}},
-                                {ipv4_key(nullptr, "10.1.0.3"), {9, 900}, {}, {}}};
+  daemon.flows_of["tenants"] = {{ipv4_key(nullptr, "10.1.0.2"), kNoPlan, {60, 6'000}, {}, {}},
+                                {ipv4_key(nullptr, "10.1.0.3"), kNoPlan, {9, 900}, {}, {}}};
+}
+
+// The class "clients" of eth0 has plans, and its first flow one of them.
+inline void add_plans(FakeDaemon& daemon) {
+  ShapeStatistics& eth0 = daemon.status_now.shapes[0];
+  ClassConfig& clients = eth0.config.classes[1];
+  clients.plans = {{.name = "gold", .rate = {std::nullopt, BitRate{10'000'000}}, .members_file = ""},
+                   {.name = "silver", .rate = {std::nullopt, BitRate{2'000'000}}, .members_file = ""}};
+  eth0.shaper.classes[1].members = {50'000, 1};
+  daemon.flows_of["clients"][0].plan = 0;
 }
 
 }  // namespace headgate

@@ -55,6 +55,20 @@ the 1 largest; rates measured over 3.0 s
 )");
 }
 
+TEST(FlowsScreen, NamesThePlanOfEachFlowWhereTheClassHasPlans) {
+  FakeDaemon daemon = busy_daemon();
+  add_plans(daemon);
+  const Json before = flows(daemon, "eth0/egress/clients");
+  const Json rated = with_rates(before, flows(daemon, "eth0/egress/clients"), 20);
+  EXPECT_EQ(flows_screen(rated, {}), R"(eth0/egress/clients: 20 flows
+the 2 largest; rates measured over 1.0 s
+
+  FLOW        PLAN      NOW               SENT          DROPPED  QUEUED
+  → 10.0.0.3  -     500 pps  240 kbit/s   8500  510 kB    39.8k      40
+  → 10.0.0.2  gold  500 pps  240 kbit/s  12.5k  750 kB      100      60
+)");
+}
+
 TEST(FlowsScreen, ShowsNoTableForABypassClass) {
   FakeDaemon daemon;
   const Json reply = flows(daemon, "dns");

@@ -15,6 +15,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -52,6 +53,7 @@ class HeadgatectlTest : public testing::Test {
     const std::string out = directory.file("out"), err = directory.file("err");
     const int out_file =
         output >= 0 ? output : open(out.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+    const int in_file = input_file();
     const int err_file = open(err.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
     arguments.insert(arguments.begin(), {HEADGATECTL, "--control", path});
     std::vector<char*> pointers;
@@ -59,6 +61,7 @@ class HeadgatectlTest : public testing::Test {
     pointers.push_back(nullptr);
     const pid_t child = fork();
     if (child == 0) {
+      dup2(in_file, STDIN_FILENO);
       dup2(out_file, STDOUT_FILENO);
       dup2(err_file, STDERR_FILENO);
       setenv("LC_ALL", "C.UTF-8", 1);
@@ -70,8 +73,15 @@ class HeadgatectlTest : public testing::Test {
     waitpid(child, &status, 0);
     if (output < 0) close(out_file);
     close(err_file);
+    close(in_file);
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return {code, output < 0 ? read_all(out) : "", read_all(err)};
+  }
+
+  int input_file() const {
+    const std::string file = directory.file("in");
+    std::ofstream(file) << input;
+    return open(file.c_str(), O_RDONLY | O_CLOEXEC);
   }
 
   ControlSocket::Handler handler() {
@@ -105,6 +115,7 @@ class HeadgatectlTest : public testing::Test {
   TemporaryDirectory directory;
   std::string path = directory.file("control.sock");
   FakeDaemon daemon;
+  std::string input;  // what run() gives the program to read
 };
 
 TEST_F(HeadgatectlTest, ShowsWithoutACommand) {
@@ -409,7 +420,7 @@ TEST_F(HeadgatectlTest, PrintsTheHelpOfACommandWithItsOwnOptionsAndExamples) {
 }
 
 TEST_F(HeadgatectlTest, PrintsHelpOfEachCommandThatTheGeneralHelpLists) {
-  for (const char* command : {"show", "flows", "capture", "reload", "check", "version", "help"}) {
+  for (const char* command : {"show", "flows", "plan", "capture", "reload", "check", "version", "help"}) {
     const Outcome outcome = run({"help", command});
     EXPECT_EQ(outcome.exit_code, kExitOk);
     EXPECT_THAT(outcome.output,
@@ -423,6 +434,145 @@ TEST_F(HeadgatectlTest, NamesTheNearestCommandWhenThereIsNoHelpOfThatName) {
   EXPECT_EQ(outcome.exit_code, kExitUsage);
   EXPECT_EQ(outcome.errors,
             "headgatectl: unknown command \"captrue\", did you mean \"capture\"?\nTry: headgatectl --help\n");
+}
+
+TEST_F(HeadgatectlTest, GivesAMemberAPlan) {
+  add_plans(daemon);
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({"plan", "eth0/egress/clients", "10.0.0.5", "gold"});
+  EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.errors;
+  EXPECT_EQ(outcome.output, "eth0/egress/clients: 10.0.0.5 has plan gold, before no plan\n");
+  EXPECT_EQ(daemon.member_changes.at(0).plan, 0);
+}
+
+TEST_F(HeadgatectlTest, TakesAMemberOutOfItsPlan) {
+  add_plans(daemon);
+  daemon.member_result.before = 1;
+  ServedSocket server(path, handler());
+  EXPECT_EQ(run({"plan", "eth0/egress/clients", "10.0.0.5", "none"}).output,
+            "eth0/egress/clients: 10.0.0.5 has no plan, before plan silver\n");
+  EXPECT_EQ(run({"plan", "eth0/egress/clients", "10.0.0.5", "silver"}).output,
+            "eth0/egress/clients: 10.0.0.5 has plan silver, as before\n");
+  EXPECT_EQ(daemon.member_changes.at(0).plan, kNoPlan);
+  EXPECT_EQ(Json::parse(run({"-j", "plan", "eth0/egress/clients", "10.0.0.5", "none"}).output)["before"],
+            "silver");
+}
+
+TEST_F(HeadgatectlTest, ExplainsWhyAMemberGetsNoPlan) {
+  add_plans(daemon);
+  ServedSocket server(path, handler());
+  EXPECT_EQ(run({"plan", "eth0/egress/clients", "10.0.0.5"}).exit_code, kExitUsage);
+  EXPECT_EQ(run({"plan", "eth0/egress/clients", "10.0.0.5", "bronze"}).exit_code, kExitUsage);
+  EXPECT_EQ(run({"plan", "eth0/egress/clients", "10.0.0", "gold"}).exit_code, kExitUsage);
+  daemon.member_result = {.ok = false, .refusal = "there are 100000 members"};
+  const Outcome outcome = run({"plan", "eth0/egress/clients", "10.0.0.5", "gold"});
+  EXPECT_EQ(outcome.exit_code, kExitRefused);
+  EXPECT_EQ(outcome.errors, "headgatectl: there are 100000 members\n");
+}
+
+TEST_F(HeadgatectlTest, GivesPlansToTheMembersOfItsInput) {
+  add_plans(daemon);
+  daemon.member_result.before = 1;
+  input = "# of the north\n\n10.0.0.5 gold\n 10.0.0.6\tsilver # as it was\r\n10.0.0.7 none";
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({"plan", "eth0/egress/clients", "-"});
+  EXPECT_EQ(outcome.exit_code, kExitOk);
+  EXPECT_EQ(outcome.errors, "");
+  EXPECT_EQ(outcome.output, "2 members changed, 1 as before, 0 refused\n");
+  ASSERT_EQ(daemon.member_changes.size(), 3);
+  EXPECT_EQ(daemon.member_changes[2].plan, kNoPlan);
+}
+
+TEST_F(HeadgatectlTest, NamesTheLinesOfItsInputThatAreRefusedAndGoesOn) {
+  add_plans(daemon);
+  input = "10.0.0.5 bronze\n10.0.0.6 gold\n10.0.0.7\n" + std::string(2000, 'x') +
+          " gold\n10.0.0 gold\n10.0.0.8 gold\n";
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({"plan", "eth0/egress/clients", "-"});
+  EXPECT_EQ(outcome.exit_code, kExitRefused);
+  EXPECT_EQ(outcome.output, "2 members changed, 0 as before, 4 refused\n");
+  EXPECT_THAT(
+      outcome.errors,
+      AllOf(HasSubstr("headgatectl: line 1: class \"eth0/egress/clients\" has no plan \"bronze\", it has"),
+            HasSubstr("headgatectl: line 3: expected MEMBER PLAN, as in 10.0.0.5 gold\n"),
+            HasSubstr("headgatectl: line 4: longer than 1024 bytes\n"),
+            HasSubstr("headgatectl: line 5: member \"10.0.0\" is not a network")));
+}
+
+TEST_F(HeadgatectlTest, NamesTheFirstOfManyRefusedLines) {
+  add_plans(daemon);
+  for (int i = 0; i < 2000; ++i) input += "10.0.0.5 bronze\n";
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({"plan", "eth0/egress/clients", "-"});
+  EXPECT_EQ(outcome.exit_code, kExitRefused);
+  EXPECT_EQ(outcome.output, "0 members changed, 0 as before, 2 000 refused\n");
+  EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 11);
+  EXPECT_THAT(outcome.errors,
+              testing::EndsWith("headgatectl: 1 990 more lines were refused, which are not named\n"));
+}
+
+TEST_F(HeadgatectlTest, PrintsAReplyALineForTheMembersOfItsInput) {
+  add_plans(daemon);
+  input = "10.0.0.5 gold\n\n10.0.0.6 bronze\n10.0.0.7\n";
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({"-j", "plan", "eth0/egress/clients", "-"});
+  EXPECT_EQ(outcome.exit_code, kExitRefused);
+  std::istringstream lines(outcome.output);
+  std::vector<Json> replies;
+  for (std::string line; std::getline(lines, line);) replies.push_back(Json::parse(line));
+  ASSERT_EQ(replies.size(), 3);
+  std::sort(replies.begin(), replies.end(),
+            [](const Json& a, const Json& b) { return a["line"] < b["line"]; });
+  EXPECT_EQ(
+      replies[0].dump(),
+      R"({"schema":1,"class":"eth0/egress/clients","member":"10.0.0.5","plan":"gold","before":null,"line":1})");
+  EXPECT_EQ(replies[1]["error"]["code"], "unknown_plan");
+  EXPECT_EQ(replies[1]["line"], 3);
+  EXPECT_EQ(replies[2]["error"]["code"], "bad_request");
+  EXPECT_THAT(outcome.errors, HasSubstr("headgatectl: 1 member changed, 0 as before, 2 refused\n"));
+}
+
+TEST_F(HeadgatectlTest, GivesPlansToThousandsOfMembersOverOneConnection) {
+  constexpr std::size_t kMembers = 20'000;
+  add_plans(daemon);
+  for (std::size_t i = 0; i < kMembers; ++i)
+    input += "10.0." + std::to_string(i / 250) + "." + std::to_string(i % 250) + " gold\n";
+  ServedSocket server(path, handler(), {.clients = 1});
+  const Outcome outcome = run({"plan", "eth0/egress/clients", "-"});
+  EXPECT_EQ(outcome.errors, "");
+  EXPECT_EQ(outcome.output, "20 000 members changed, 0 as before, 0 refused\n");
+  EXPECT_EQ(daemon.member_changes.size(), kMembers);
+}
+
+TEST_F(HeadgatectlTest, EndsAtOnceWhereTheClassOfItsInputDoesNotExist) {
+  add_plans(daemon);
+  for (int i = 0; i < 100; ++i) input += "10.0.0.5 gold\n";
+  ServedSocket server(path, handler());
+  const Outcome outcome = run({"plan", "customers", "-"});
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_THAT(outcome.errors, StartsWith("headgatectl: no class \"customers\""));
+  EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 5)
+      << "once, with the four classes";
+}
+
+TEST_F(HeadgatectlTest, SaysHowFarItCameWhereTheDaemonGoes) {
+  add_plans(daemon);
+  for (int i = 0; i < 5000; ++i) input += "10.0.0.5 gold\n";
+  int replies = 0;
+  ServedSocket server(path, [&](std::string_view line) {
+    ControlReply reply(handle_request(line, daemon).line);
+    if (++replies == 3) reply.stream = [](std::string&) { return false; };  // then it closes
+    return reply;
+  });
+  const Outcome outcome = run({"plan", "eth0/egress/clients", "-"});
+  EXPECT_EQ(outcome.exit_code, kExitNotRunning);
+  EXPECT_EQ(outcome.output, "3 members changed, 0 as before, 0 refused\n");
+  EXPECT_THAT(outcome.errors, HasSubstr("it closed the connection without a reply"));
+}
+
+TEST_F(HeadgatectlTest, NeedsNoDaemonForAnInputWithoutMembers) {
+  input = "# none\n";
+  EXPECT_EQ(run({"plan", "eth0/egress/clients", "-"}).output, "0 members changed, 0 as before, 0 refused\n");
 }
 
 TEST_F(HeadgatectlTest, CapturesToAFileThatTcpdumpReads) {

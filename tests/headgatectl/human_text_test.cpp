@@ -13,6 +13,13 @@ TEST(HumanText, ShowsCountsExactlyUpToFourDigits) {
   EXPECT_EQ(bytes_text(10'000), "10.0 kB");
 }
 
+TEST(HumanText, ShowsAllDigitsInGroupsOfThree) {
+  EXPECT_EQ(whole_text(0), "0");
+  EXPECT_EQ(whole_text(999), "999");
+  EXPECT_EQ(whole_text(1'000), "1 000");
+  EXPECT_EQ(whole_text(12'345'678), "12 345 678");
+}
+
 TEST(HumanText, ShowsThreeDigitsOfLargerCounts) {
   EXPECT_EQ(packets_text(12'345), "12.3k");
   EXPECT_EQ(packets_text(123'456), "123k");

@@ -124,6 +124,13 @@ TEST(Invocation, TakesAnArgumentThatLooksLikeAnOption) {
   EXPECT_EQ(parse({"check", "--", "-x.toml"}).argument, "-x.toml");
 }
 
+TEST(Invocation, ReadsTheWordsBehindTheArgument) {
+  const Invocation one = parse({"plan", "customers", "10.0.0.5", "-j", "gold"});
+  EXPECT_EQ(one.argument, "customers");
+  EXPECT_EQ(one.further, (std::vector<std::string>{"10.0.0.5", "gold"}));
+  EXPECT_EQ(parse({"plan", "customers", "-"}).further, std::vector<std::string>{"-"});
+}
+
 struct Refusal {
   const char* name;
   std::vector<std::string> arguments;
@@ -143,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{
             "UnknownCommand",
             {"halt"},
-            R"(unknown command "halt", expected "show", "flows", "capture", "reload", "check", "version" or "help")"},
+            R"(unknown command "halt", expected "show", "flows", "plan", "capture", "reload", "check", "version" or "help")"},
         Refusal{"MistypedCommandBesideAnOption",
                 {"-w", "2", "flwos", "dns"},
                 R"(unknown command "flwos", did you mean "flows"?)"},
@@ -193,6 +200,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"DroppedAndShow", {"show", "--dropped"}, R"(--dropped does not go with "show")"},
         Refusal{"LimitAndShow", {"show", "-n", "5"}, R"(--limit does not go with "show")"},
         Refusal{"BytesAndFlows", {"flows", "-b"}, R"(--bytes does not go with "flows")"},
+        Refusal{"PlanWithoutClass", {"plan"}, R"("plan" needs a CLASS)"},
+        Refusal{"PlanWithTooMuch",
+                {"plan", "dns", "10.0.0.5", "gold", "silver"},
+                R"(too many words for "plan": "silver")"},
         Refusal{"CheckWithoutFile", {"check"}, R"("check" needs a FILE)"},
         Refusal{"TwoClasses", {"flows", "a", "b"}, R"(too many words for "flows": "b")"},
         Refusal{"ShowWithArgument", {"show", "eth0"}, R"(too many words for "show": "eth0")"}),

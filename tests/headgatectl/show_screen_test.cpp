@@ -43,6 +43,41 @@ eth1 ingress  not diverting, traffic is not shaped: the interface is down
 )");
 }
 
+Json plan(const char* name, const char* rate, std::uint64_t members) {
+  return {{"name", name}, {"rate", {rate}}, {"members", members}};
+}
+
+TEST(ShowScreen, SaysHowManyMembersThePlansOfAClassHave) {
+  FakeDaemon daemon;
+  Json reply = show(daemon);
+  Json& plans = reply["shapes"][0]["classes"][1]["plans"];
+  plans = {plan("gold", "10mbit", 50'000), plan("silver", "2mbit", 49'999)};
+  EXPECT_NE(show_screen(reply, {}, {}, {})
+                .find("\n    plans: gold 10mbit 50 000 members, silver 2mbit 49 999 members\n    dropped: "),
+            std::string::npos);
+  plans = Json::array({plan("gold", "10mbit", 1)});
+  EXPECT_NE(show_screen(reply, {}, {}, {}).find("\n    plans: gold 10mbit 1 member\n"), std::string::npos);
+  plans = Json::array();
+  EXPECT_EQ(show_screen(reply, {}, {}, {}).find("plans"), std::string::npos);
+}
+
+TEST(ShowScreen, NamesSoManyPlansAsFitOnALine) {
+  FakeDaemon daemon;
+  Json reply = show(daemon);
+  Json& plans = reply["shapes"][0]["classes"][1]["plans"];
+  for (int i = 0; i < 16; ++i) plans.push_back(plan("a", "1mbit", 7));
+  EXPECT_NE(
+      show_screen(reply, {}, {}, {}).find("\n    plans: a 1mbit 7 members, a 1mbit 7 members and 14 more\n"),
+      std::string::npos);
+  for (Json& one : plans) one.erase("members");
+  EXPECT_NE(
+      show_screen(reply, {}, {}, {}).find("\n    plans: a 1mbit, a 1mbit, a 1mbit, a 1mbit and 12 more\n"),
+      std::string::npos);
+  plans[0] = plan("x", "1mbit", 7);
+  plans[0]["name"] = std::string(64, 'x');
+  EXPECT_NE(show_screen(reply, {}, {}, {}).find("x 1mbit 7 members and 15 more\n"), std::string::npos);
+}
+
 TEST(ShowScreen, SaysWhatIsNotAsByDefault) {
   FakeDaemon daemon;
   ShapeConfig& config = daemon.status_now.shapes[0].config;

@@ -80,6 +80,19 @@ TEST_F(ControlSocketTest, AnswersSeveralLinesOfOnePacketInOrder) {
   for (const char* expected : {"<a>\n", "<b>\n", "<>\n", "<cd>\n"}) EXPECT_EQ(client.read_line(), expected);
 }
 
+TEST_F(ControlSocketTest, AnswersThousandsOfLinesThatAreSentAhead) {
+  constexpr int kLines = 5000;
+  ServedSocket socket(path, echo);
+  UnixSocketClient client(path);
+  std::thread writer([&client] {
+    std::string lines;
+    for (int i = 0; i < kLines; ++i) lines += "request " + std::to_string(i) + "\n";
+    EXPECT_TRUE(client.write(lines));
+  });
+  for (int i = 0; i < kLines; ++i) ASSERT_EQ(client.read_line(), "<request " + std::to_string(i) + ">\n");
+  writer.join();
+}
+
 TEST_F(ControlSocketTest, AnswersALineThatComesInPieces) {
   ControlSocket socket(path, echo);
   UnixSocketClient client(path);

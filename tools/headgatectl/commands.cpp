@@ -13,6 +13,7 @@
 #include "help_text.hpp"
 #include "json_output.hpp"
 #include "output.hpp"
+#include "plan_command.hpp"
 #include "show_screen.hpp"
 #include "visible_text.hpp"
 
@@ -144,6 +145,22 @@ constexpr Subcommand kSubcommands[] = {
          "apart, to tell the rate of each flow now.",
      .examples = {"headgatectl flows eth0/egress/clients -n 10", "headgatectl flows clients --watch=5"},
      .run = flows},
+    {.name = "plan",
+     .argument = "CLASS",
+     .argument_required = true,
+     .further = "{MEMBER PLAN | -}",
+     .most_words = 2,
+     .summary = "give an address or network the rate of a plan",
+     .details =
+         "Makes MEMBER, an address or a network, a member of a plan of the class, or with the PLAN none of\n"
+         "no plan. Each key of its addresses has the plan's rate from its next packet on. Of several\n"
+         "networks that have an address the smallest says which plan it has. A reload keeps the change as\n"
+         "long as the file says of the member what it said then. With - it reads lines \"MEMBER PLAN\" from\n"
+         "standard input, where # begins a comment, and sends all over one connection. A line that is\n"
+         "refused is named, and the rest goes on.",
+     .examples = {"headgatectl plan customers 10.0.0.5 gold", "headgatectl plan customers 10.0.0.5 none",
+                  "headgatectl plan eth0/egress/customers - < members"},
+     .run = plan},
     {.name = "capture",
      .argument = "CLASS",
      .argument_required = true,

@@ -26,18 +26,6 @@ std::string error_text(int error) {
   return std::generic_category().message(error);
 }
 
-ControlError not_running(const std::string& path, const std::string& why) {
-  return {
-      kExitNotRunning, kErrorNotRunning,
-      "no headgated answers on " + path + ": " + why + "\nIs it running? See: systemctl status headgated"};
-}
-
-ControlError no_reply(const std::string& path, std::chrono::seconds waited) {
-  return {kExitNotRunning, kErrorNotRunning,
-          "headgated on " + path + " has not replied within " + std::to_string(waited.count()) +
-              " s: it is busy, as with a reload of many shapes, or stopped\nSee: systemctl status headgated"};
-}
-
 ControlError not_permitted(const std::string& path) {
   return {kExitNotPermitted, std::string(kErrorNotPermitted),
           "not permitted to use " + path +
@@ -49,23 +37,8 @@ ControlError connect_failure(const std::string& path, int error) {
   return not_running(path, error == EAGAIN ? "it takes no more connections" : error_text(error));
 }
 
-FileDescriptor connect_to(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) {
-    throw ControlError(
-        kExitUsage, std::string(kErrorBadRequest),
-        "control socket \"" + path + "\": the path is " + (path.empty() ? "empty" : "too long"));
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket) throw ControlError(kExitRefused, "system", "cannot create a socket: " + error_text(errno));
-  const timeval patience{kPatience.count(), 0};
-  setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);  // connect() takes it, too
-  if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0) {
-    throw connect_failure(path, errno);
-  }
-  return socket;
+ControlError foreign_language(const std::string& path) {
+  return {kExitRefused, "system", "what answers on " + path + " does not speak the language of headgated"};
 }
 
 void set_receive_timeout(int socket, SteadyClock::duration left) {
@@ -94,34 +67,67 @@ std::string read_reply(int socket, const std::string& path, std::chrono::seconds
     if (const std::size_t found = bytes.find('\n'); found != std::string_view::npos)
       end = reply.size() + found;
     reply += bytes;
-    if (reply.size() > kLongestReply)
-      throw ControlError(kExitRefused, "system", "the reply of headgated does not end");
+    check_length(reply);
   }
   rest = reply.substr(end + 1);
   reply.resize(end);
   return reply;
 }
 
-[[noreturn]] void throw_error_reply(const Json& error, const std::string& path) {
-  const std::string code = error.value("code", std::string(kErrorInternal));
-  if (code == kErrorNotPermitted) throw not_permitted(path);
-  throw ControlError(exit_code_of(code), code, error.value("message", std::string("headgated refused")),
-                     error.value("details", std::vector<std::string>{}));
-}
-
 Json ask(const FileDescriptor& socket, const std::string& path, const Json& request,
          std::chrono::seconds patience, std::string& rest) {
-  const std::string line = request.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string line = request_line(request);
   // Should the daemon have closed already, its reason is still there to be read.
   [[maybe_unused]] const ssize_t sent = send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
+  Json reply = parse_reply(read_reply(socket.get(), path, patience, rest), path);
+  if (reply.contains("error")) throw error_of(reply, path);
+  return reply;
+}
+
+}  // namespace
+
+ControlError not_running(const std::string& path, const std::string& why) {
+  return {
+      kExitNotRunning, kErrorNotRunning,
+      "no headgated answers on " + path + ": " + why + "\nIs it running? See: systemctl status headgated"};
+}
+
+ControlError no_reply(const std::string& path, std::chrono::seconds waited) {
+  return {kExitNotRunning, kErrorNotRunning,
+          "headgated on " + path + " has not replied within " + std::to_string(waited.count()) +
+              " s: it is busy, as with a reload of many shapes, or stopped\nSee: systemctl status headgated"};
+}
+
+FileDescriptor connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    throw ControlError(
+        kExitUsage, std::string(kErrorBadRequest),
+        "control socket \"" + path + "\": the path is " + (path.empty() ? "empty" : "too long"));
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket) throw ControlError(kExitRefused, "system", "cannot create a socket: " + error_text(errno));
+  const timeval patience{kPatience.count(), 0};
+  setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);  // connect() takes it, too
+  if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0) {
+    throw connect_failure(path, errno);
+  }
+  return socket;
+}
+
+std::string request_line(const Json& request) {
+  return request.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json parse_reply(std::string_view line, const std::string& path) {
   Json reply;
   try {
-    reply = Json::parse(read_reply(socket.get(), path, patience, rest));
-    if (reply.contains("error")) throw_error_reply(reply["error"], path);
-    if (reply.at("schema") == kSchema) return reply;
+    reply = Json::parse(line);
+    if (reply.contains("error") || reply.at("schema") == kSchema) return reply;
   } catch (const Json::exception&) {
-    throw ControlError(kExitRefused, "system",
-                       "what answers on " + path + " does not speak the language of headgated");
+    throw foreign_language(path);
   }
   throw ControlError(kExitRefused, "system",
                      "headgated replies by schema " + reply["schema"].dump() +
@@ -129,7 +135,22 @@ Json ask(const FileDescriptor& socket, const std::string& path, const Json& requ
                          ": install the same version of both");
 }
 
-}  // namespace
+void check_length(const std::string& reply) {
+  if (reply.size() > kLongestReply)
+    throw ControlError(kExitRefused, "system", "the reply of headgated does not end");
+}
+
+ControlError error_of(const Json& reply, const std::string& path) {
+  try {
+    const Json& error = reply.at("error");
+    const std::string code = error.value("code", std::string(kErrorInternal));
+    if (code == kErrorNotPermitted) return not_permitted(path);
+    return {exit_code_of(code), code, error.value("message", std::string("headgated refused")),
+            error.value("details", std::vector<std::string>{})};
+  } catch (const Json::exception&) {
+    return foreign_language(path);
+  }
+}
 
 Json ask_daemon(const std::string& path, const Json& request, std::chrono::seconds patience) {
   std::string rest;

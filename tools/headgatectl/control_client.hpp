@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "linux/file_descriptor.hpp"
@@ -33,6 +34,16 @@ inline constexpr std::chrono::seconds kReloadPatience(120);
 // an error reply included.
 nlohmann::ordered_json ask_daemon(const std::string& path, const nlohmann::ordered_json& request,
                                   std::chrono::seconds patience = kPatience);
+
+// The parts, for request_pipeline.hpp.
+FileDescriptor connect_to(const std::string& path);  // throws ControlError
+std::string request_line(const nlohmann::ordered_json& request);
+// Error replies, too. Throws ControlError for what is no reply, or one of another schema.
+nlohmann::ordered_json parse_reply(std::string_view line, const std::string& path);
+void check_length(const std::string& reply);  // throws ControlError for one that does not end
+ControlError error_of(const nlohmann::ordered_json& reply, const std::string& path);  // of an error reply
+ControlError not_running(const std::string& path, const std::string& why);
+ControlError no_reply(const std::string& path, std::chrono::seconds waited);
 
 // A connection on which bytes follow the reply.
 struct DaemonStream {

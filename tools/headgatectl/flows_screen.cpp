@@ -1,5 +1,6 @@
 #include "flows_screen.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -48,6 +49,17 @@ bool are_of_several_classes(const Json& reply) {
   return false;
 }
 
+bool has_plans(const Json& reply) {
+  const Json& classes = reply["classes"];
+  return std::any_of(classes.begin(), classes.end(),
+                     [](const Json& item) { return item.value("has_plans", false); });
+}
+
+std::string plan_text(const Json& flow) {
+  const auto plan = flow.find("plan");
+  return plan == flow.end() || plan->is_null() ? "-" : plan->get<std::string>();
+}
+
 std::string measured_line(const Json& reply) {
   char text[64];
   std::snprintf(text, sizeof text, "; rates measured over %.1f s", reply["interval_s"].get<double>());
@@ -77,8 +89,9 @@ std::string flows_screen(const Json& reply, const ScreenStyle& style) {
   std::string screen = class_lines(reply, style);
   if (reply["classes"].empty()) return "no class is configured\n";
   if (reply["flows"].empty()) return screen;
-  const bool several = are_of_several_classes(reply);
+  const bool several = are_of_several_classes(reply), plans = has_plans(reply);
   std::vector<Column> columns = {{"FLOW", false}, {"NOW"}, {""}, {"SENT"}, {""}, {"DROPPED"}, {"QUEUED"}};
+  if (plans) columns.insert(columns.begin() + 1, {"PLAN", false});
   if (several) columns.insert(columns.begin(), {"CLASS", false});
   TextTable table(columns);
   for (const Json& flow : reply["flows"]) {
@@ -91,6 +104,7 @@ std::string flows_screen(const Json& reply, const ScreenStyle& style) {
                              {bytes_text(flow["sent"]["bytes"])},
                              {packets_text(dropped), dropped ? Tone::attention : Tone::plain},
                              {packets_text(flow["queued"]["packets"])}};
+    if (plans) row.insert(row.begin() + 1, {plan_text(flow)});
     if (several) row.insert(row.begin(), {flow["class"].get<std::string>()});
     table.add_row(row);
   }

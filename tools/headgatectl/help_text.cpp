@@ -30,6 +30,7 @@ std::string usage_of(const Subcommand& command) {
     const std::string argument(command.argument);
     text += command.argument_required ? " " + argument : " [" + argument + "]";
   }
+  if (!command.further.empty()) text += " " + std::string(command.further);
   for (const std::string_view name : command.options) {
     if (name.empty()) continue;
     const std::string option = short_form(option_named(name));

@@ -45,6 +45,12 @@ std::string packets_text(std::uint64_t packets) {
   return scaled.digits + scaled.prefix;
 }
 
+std::string whole_text(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t end = text.size(); end > 3; end -= 3) text.insert(end - 3, 1, ' ');
+  return text;
+}
+
 std::string bytes_text(std::uint64_t bytes) {
   if (bytes <= kLargestExact) return std::to_string(bytes) + " B";
   const Scaled scaled = scale(static_cast<double>(bytes));

@@ -124,10 +124,10 @@ void refuse_foreign_options(const CommandLine& line, const Subcommand& command) 
 }
 
 std::string read_argument(const std::vector<std::string>& words, const Subcommand& command) {
-  const std::size_t most = command.argument.empty() ? 1 : 2;
+  const std::size_t most = (command.argument.empty() ? 1 : 2) + command.most_words;
   if (words.size() > most)
     throw UsageError("too many words for " + in_quotes(command.name) + ": " + in_quotes(words[most]));
-  const std::string argument = words.size() == 2 ? words[1] : "";
+  const std::string argument = words.size() >= 2 ? words[1] : "";
   if (command.argument_required && argument.empty())
     throw UsageError(in_quotes(command.name) + " needs a " + std::string(command.argument));
   return argument;
@@ -140,6 +140,7 @@ Invocation invocation_of(const CommandLine& line, const Subcommand* command) {
   if (invocation.help || invocation.version) return invocation;
   refuse_foreign_options(line, *command);
   invocation.argument = read_argument(line.words, *command);
+  if (line.words.size() > 2) invocation.further.assign(line.words.begin() + 2, line.words.end());
   bool complete = command->needed_option.empty();
   for (const GivenOption& given : line.options) {
     given.option->read(given.value, invocation);

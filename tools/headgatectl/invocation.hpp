@@ -24,6 +24,8 @@ struct Subcommand {
   std::string_view name;
   std::string_view argument;  // what it is called in usage; empty: takes none
   bool argument_required = false;
+  std::string_view further;    // what may follow it, in usage; the command itself says what is wrong with it
+  std::size_t most_words = 0;  // of that
   std::array<std::string_view, 5> options;  // names of its own ones, beside the general; empty: no more
   std::string_view needed_option;           // of those; empty: none
   std::string_view needed;                  // what is said when it or its value is missing
@@ -42,6 +44,7 @@ struct Invocation {
   bool json = false;
   std::string control = kDefaultControlPath;
   std::string argument;
+  std::vector<std::string> further;  // the words behind it
   std::size_t limit = 20;
   bool bytes = false;
   bool all = false;

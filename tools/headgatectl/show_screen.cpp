@@ -1,5 +1,6 @@
 #include "show_screen.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <map>
@@ -265,7 +266,33 @@ class ShapeScreen {
             bypass ? "" : std::to_string(item["flows"].get<std::uint64_t>()), counts_of(item),
             rate_of("sent", item, previous_class(name)), delays);
     add_tree_note(item, previous_class(name), depth);
+    if (const std::string plans = plans_text(item, depth); !plans.empty())
+      table_.add_note({indented(plans, depth)});
     add_drop_reasons(item["dropped"], depth);
+  }
+
+  // "plans: gold 10mbit 50 000 members, silver 2mbit 1 member and 12 more": as many as fit on a line, and at least one.
+  static std::string plans_text(const Json& item, std::size_t depth) {
+    constexpr std::size_t kMostNamed = 4, kRoomForMore = 15;
+    const std::size_t width = 76 - 2 * depth;
+    const Json plans = item.value("plans", Json::array());
+    std::string text;
+    std::size_t named = 0;
+    while (named < std::min(plans.size(), kMostNamed)) {
+      const std::string next = (named == 0 ? "plans: " : ", ") + plan_text(plans[named]);
+      const std::size_t room = named + 1 == plans.size() ? width : width - kRoomForMore;
+      if (named > 0 && text.size() + next.size() > room) break;
+      text += next;
+      ++named;
+    }
+    return named == plans.size() ? text : text + " and " + whole_text(plans.size() - named) + " more";
+  }
+
+  static std::string plan_text(const Json& plan) {
+    std::string text = text_of(plan, "name") + " " + words(plan.value("rate", Json::array()));
+    const auto members = plan.find("members");
+    if (members == plan.end()) return text;
+    return text + " " + whole_text(*members) + (*members == 1 ? " member" : " members");
   }
 
   const Json* previous_class(const std::string& name) const {
