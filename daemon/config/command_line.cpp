@@ -338,7 +338,8 @@ void add_help(std::string_view name, const KeyOption& option, std::string& help)
       line.assign(kHelpColumn, ' ');
       at_start = true;
     }
-    line += (at_start ? "" : " ") + std::string(word);
+    if (!at_start) line += ' ';
+    line += word;
     at_start = false;
   }
   help += line + "\n";

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 
-#include <algorithm>
 #include <cstddef>
 
 #include "config/network_grammar.hpp"
@@ -41,27 +40,6 @@ Reading read_prefix(std::string_view text, Prefix& prefix) {
   if (!reading.ok()) return reading;
   prefix = networks.ipv4.empty() ? prefix_of(networks.ipv6.front()) : prefix_of(networks.ipv4.front());
   return reading;
-}
-
-bool is_ipv4(const Prefix& prefix) {
-  constexpr std::array<std::uint8_t, kIpv4Place> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  return prefix.length >= kIpv4PrefixBits &&
-         std::equal(kMapped.begin(), kMapped.end(), prefix.address.begin());
-}
-
-Prefix shortened(const Prefix& prefix, std::uint8_t length) {
-  Prefix network = prefix;
-  network.length = std::min(prefix.length, length);
-  for (std::size_t bit = network.length; bit < 8 * network.address.size(); ++bit)
-    network.address[bit / 8] &= static_cast<std::uint8_t>(~(0x80U >> bit % 8));
-  return network;
-}
-
-std::uint8_t length_kept(const KeySpec& key, bool of_ipv4) {
-  const bool destination = key.destination_address;
-  if (!of_ipv4) return destination ? key.destination_prefix_v6 : key.source_prefix_v6;
-  const std::uint8_t bits = destination ? key.destination_prefix_v4 : key.source_prefix_v4;
-  return static_cast<std::uint8_t>(kIpv4PrefixBits + bits);
 }
 
 std::string to_text(const Prefix& prefix) {

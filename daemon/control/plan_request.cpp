@@ -61,7 +61,7 @@ Prefix member_prefix(const ConfiguredClass& of, const std::string& text) {
   throw RequestError{kErrorBadRequest,
                      "member " + in_quotes(text) + " is smaller than what the key of class " +
                          in_quotes(of.name()) + " keeps of an address, expected " +
-                         in_quotes(to_text(shortened(prefix, kept))),
+                         in_quotes(to_text(cut_to(prefix.address, kept))),
                      {}};
 }
 

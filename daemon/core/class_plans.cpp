@@ -25,13 +25,9 @@ std::unique_ptr<ClassPlans> make_class_plans(const ClassConfig& config) {
 }
 
 std::optional<FlowKey> only_key_of(const Prefix& member, const KeySpec& spec) {
-  const bool source = spec.source_address;
-  const int kept = is_ipv4(member)
-                       ? kIpv4PrefixBits + (source ? spec.source_prefix_v4 : spec.destination_prefix_v4)
-                       : (source ? spec.source_prefix_v6 : spec.destination_prefix_v6);
-  if (spec.vlan || member.length != kept) return std::nullopt;
+  if (spec.vlan || member.length != length_kept(spec, is_ipv4(member))) return std::nullopt;
   FlowKey key;
-  (source ? key.source : key.destination) = member.address;
+  (spec.source_address ? key.source : key.destination) = member.address;
   return key;
 }
 

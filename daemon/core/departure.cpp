@@ -130,7 +130,7 @@ std::size_t ScheduleState::release_first(Instant now, std::span<DuePacket> out) 
 }
 
 // A flow whose time has come, out of the wheel, and that has one packet.
-void ShaperState::release_single(FlowNumber flow, Instant now, DuePacket& due) {
+[[gnu::flatten]] void ShaperState::release_single(FlowNumber flow, Instant now, DuePacket& due) {
   FlowRecord& record = flows[flow];
   const PacketHandle packet = record.queue.packet();
   commit(record, pool()[packet], now);
@@ -142,7 +142,8 @@ void ShaperState::release_single(FlowNumber flow, Instant now, DuePacket& due) {
 
 // One that has a backlog: its first packet, and what follows as long as that is due before `others`. Puts the flow back
 // for the packet behind. Returns how many packets.
-std::size_t ShaperState::release_run(FlowNumber flow, Instant now, Instant others, std::span<DuePacket> out) {
+[[gnu::flatten]] std::size_t ShaperState::release_run(FlowNumber flow, Instant now, Instant others,
+                                                      std::span<DuePacket> out) {
   FlowRecord& record = flows[flow];
   const BacklogNumber backlog_number = record.queue.backlog();
   Backlog& backlog = backlogs()[backlog_number];

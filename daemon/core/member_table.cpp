@@ -13,21 +13,6 @@ constexpr std::size_t kFewestCells = 16;
 
 }  // namespace
 
-Prefix cut_to(const std::array<std::uint8_t, 16>& address, std::uint8_t length) {
-  Prefix prefix{.address = {}, .length = length};
-  const std::size_t whole = length / 8;
-  std::copy_n(address.begin(), whole, prefix.address.begin());
-  if (length % 8 != 0)
-    prefix.address[whole] = static_cast<std::uint8_t>(address[whole] & 0xff00 >> length % 8);
-  return prefix;
-}
-
-bool is_ipv4(const Prefix& prefix) {
-  static constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  return prefix.length >= kIpv4PrefixBits &&
-         std::equal(kMapped.begin(), kMapped.end(), prefix.address.begin());
-}
-
 MemberTable::MemberTable(std::span<const Member> members, std::size_t plans, std::size_t room)
     : cells_(std::bit_ceil(std::max(kFewestCells, 2 * std::max(room, members.size())))), counts_(plans) {
   lengths_.reserve(of_length_.size());

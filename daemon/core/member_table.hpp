@@ -17,10 +17,6 @@
 
 namespace headgate {
 
-// The network's address, and of what follows nothing.
-Prefix cut_to(const std::array<std::uint8_t, 16>& address, std::uint8_t length);
-bool is_ipv4(const Prefix& prefix);
-
 class MemberTable {
  public:
   using Address = std::array<std::uint8_t, 16>;

@@ -2,12 +2,15 @@
 // (vocabulary/config.hpp); of several networks that have a key's address the smallest says which plan it has.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
+
+#include "vocabulary/flow_key.hpp"
 
 namespace headgate {
 
@@ -18,6 +21,31 @@ struct Prefix {
   auto operator<=>(const Prefix&) const = default;
 };
 inline constexpr std::uint8_t kIpv4PrefixBits = 96;
+
+inline bool is_ipv4(const Prefix& prefix) {
+  constexpr std::array<std::uint8_t, kIpv4PrefixBits / 8> kMapped = {0, 0, 0, 0, 0,    0,
+                                                                     0, 0, 0, 0, 0xff, 0xff};
+  return prefix.length >= kIpv4PrefixBits &&
+         std::equal(kMapped.begin(), kMapped.end(), prefix.address.begin());
+}
+
+// The network of so many bits that has the address.
+inline Prefix cut_to(const std::array<std::uint8_t, 16>& address, std::uint8_t length) {
+  Prefix prefix{.address = {}, .length = length};
+  const std::size_t whole = length / 8;
+  std::copy_n(address.begin(), whole, prefix.address.begin());
+  if (length % 8 != 0)
+    prefix.address[whole] = static_cast<std::uint8_t>(address[whole] & 0xff00 >> length % 8);
+  return prefix;
+}
+
+// Of a key that has one address: how much of it stands in the key.
+inline std::uint8_t length_kept(const KeySpec& key, bool of_ipv4) {
+  const bool source = key.source_address;
+  if (!of_ipv4) return source ? key.source_prefix_v6 : key.destination_prefix_v6;
+  const std::uint8_t bits = source ? key.source_prefix_v4 : key.destination_prefix_v4;
+  return static_cast<std::uint8_t>(kIpv4PrefixBits + bits);
+}
 
 // A plan's place in its class.
 using PlanNumber = std::uint16_t;
