@@ -46,17 +46,41 @@ std::uint64_t random_seed() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
-std::optional<BitRate> narrower(const std::optional<BitRate>& one, const std::optional<BitRate>& other) {
+// Of two limits, either of which may not be set, the lesser.
+template <typename Limit>
+std::optional<Limit> lesser(const std::optional<Limit>& one, const std::optional<Limit>& other) {
   if (!one || !other) return one ? one : other;
-  return one->bits_per_second < other->bits_per_second ? one : other;
+  return std::min(*one, *other);
+}
+
+std::optional<PacketRate> slower(const std::optional<PacketRate>& one,
+                                 const std::optional<PacketRate>& other) {
+  if (!one || !other) return one ? one : other;
+  using Wide = unsigned __int128;
+  return Wide{one->packets} * other->seconds < Wide{other->packets} * one->seconds ? one : other;
 }
 
 // From a class or group up to the link.
 std::optional<BitRate> narrowest_above(const TreePlace& place, const ShapeConfig& config) {
   const auto parent = std::find_if(config.groups.begin(), config.groups.end(),
                                    [&](const GroupConfig& group) { return group.name == place.parent; });
-  return narrower(place.ceiling,
-                  parent == config.groups.end() ? config.rate : narrowest_above(parent->place, config));
+  return lesser(place.ceiling,
+                parent == config.groups.end() ? config.rate : narrowest_above(parent->place, config));
+}
+
+// Whichever plan a super-packet's flow has, it is cut as that needs it.
+std::optional<PlanConfig> tightest_of(const ClassConfig& config) {
+  if (config.plans.empty()) return std::nullopt;
+  PlanConfig tightest{
+      .name = {}, .rate = config.rate, .burst = {}, .queue = config.queue, .members_file = {}};
+  for (const PlanConfig& plan : config.plans) {
+    tightest.rate.packets = slower(tightest.rate.packets, plan.rate.packets);
+    tightest.rate.bits = lesser(tightest.rate.bits, plan.rate.bits);
+    tightest.queue.packets = lesser(tightest.queue.packets, plan.queue.packets);
+    tightest.queue.bytes = lesser(tightest.queue.bytes, plan.queue.bytes);
+    tightest.queue.time = lesser(tightest.queue.time, plan.queue.time);
+  }
+  return tightest;
 }
 
 // The shaper knows only classes: each is told what its link adds, and how narrow its way is.
@@ -65,6 +89,7 @@ std::vector<ClassConfig> classes_of(const ShapeConfig& config) {
   for (ClassConfig& one : classes) {
     one.link_layer = {.overhead = config.overhead, .mpu = config.mpu};
     one.narrowest = narrowest_above(one.place, config);
+    one.tightest = tightest_of(one);
   }
   return classes;
 }

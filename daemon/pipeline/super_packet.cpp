@@ -197,7 +197,8 @@ void SuperPacket::set_transport(std::span<std::byte> frame, std::size_t first, b
 
 std::size_t segments_at_once(const ClassConfig& config, const Count& segment) {
   if (config.action == ClassAction::police) return 1;
-  const QueueCapacity& queue = config.queue;
+  const Rate& rate = config.tightest ? config.tightest->rate : config.rate;
+  const QueueCapacity& queue = config.tightest ? config.tightest->queue : config.queue;
   const Duration time = queue.time ? std::min(kLongestPiece, *queue.time / kPiecesOfAQueue) : kLongestPiece;
   const auto in_time = [time](std::uint64_t per_second) {
     const auto product =
@@ -208,9 +209,8 @@ std::size_t segments_at_once(const ClassConfig& config, const Count& segment) {
   link.link_layer = config.link_layer;
   const std::uint64_t link_bits = 8 * link.link_bytes({segment.packets, segment.bytes});
   std::uint64_t most = std::numeric_limits<std::uint16_t>::max();  // more than any super-packet has
-  if (config.rate.packets)
-    most = std::min(most, in_time(config.rate.packets->packets) / config.rate.packets->seconds);
-  if (config.rate.bits) most = std::min(most, in_time(config.rate.bits->bits_per_second) / link_bits);
+  if (rate.packets) most = std::min(most, in_time(rate.packets->packets) / rate.packets->seconds);
+  if (rate.bits) most = std::min(most, in_time(rate.bits->bits_per_second) / link_bits);
   if (config.narrowest) most = std::min(most, in_time(config.narrowest->bits_per_second) / link_bits);
   if (queue.packets) most = std::min(most, *queue.packets / kPiecesOfAQueue);
   if (queue.bytes) most = std::min(most, queue.bytes->bytes / kPiecesOfAQueue / segment.bytes);

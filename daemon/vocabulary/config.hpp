@@ -184,6 +184,8 @@ struct ClassConfig {
 
   // With plans the key has one address: of the source or of the destination.
   std::vector<PlanConfig> plans;
+  // With plans: of its rates and capacities, and theirs, the least. Its shape's.
+  std::optional<PlanConfig> tightest;
   MemberList members;  // of the plans
   bool operator==(const ClassConfig&) const = default;
 };

@@ -5,10 +5,12 @@ import time
 
 import pytest
 
+import network
 import processes
 from daemon import EXIT_REFUSED, EXIT_USAGE, check_law, class_of
 from frames import IPV4_ADDRESSES, numbered, udp_frame
 from packet_socket import FrameSender
+from traffic import TcpLoad
 
 # At such a rate what leaves is the burst, and one more packet waits: no time is judged.
 CONFIG = """
@@ -183,3 +185,24 @@ def test_a_hundred_thousand_members_by_file(net, headgate, divert, tmp_path):
     done = headgate.control("plan", "customers", "10.103.0.200", "gold", check=False)
     assert done.returncode == EXIT_REFUSED
     assert "100000" in done.stderr
+
+
+def test_a_super_packet_is_cut_as_the_slowest_plan_needs_it(net, headgate):
+    """A megabyte by TCP through a plan of 20 Mbit/s with a queue of 20 packets, in a class of 10 Gbit/s: it needs no more
+    than a few retransmissions, which pieces larger than the queue would."""
+    plain = config().replace('match = "udp"', "").replace('"1p/min"', '"10gbit"').replace('burst = "5p"', "").replace(
+        'queue = "1p"', "")
+    slow = f"""
+    [[shape.class.plan]]
+    name = "slow"
+    rate = "20mbit"
+    queue = "20p"
+    members = "{network.PEER_IPV4}"
+"""
+    headgate.start(plain.replace('burst = "50p"', "").replace('burst = "20p"', "") + slow)
+    report = TcpLoad(net.host, net.peer, network.PEER_IPV4, seconds=4).finish()
+    goodput = report["end"]["sum_received"]["bits_per_second"] / 1e6
+    assert 17 < goodput < 20
+    counters = class_of(headgate.shape(), "customers")
+    assert counters["dropped"]["packets"] < 0.05 * counters["received"]["packets"]
+    assert headgate.json("flows", "-n", "10")["flows"][0]["plan"] == "slow"

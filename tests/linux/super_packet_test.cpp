@@ -509,5 +509,14 @@ TEST(SegmentsAtOnce, FindRoomInTheQueue) {
   EXPECT_EQ(segments_at_once(config, kFull), 10u);
 }
 
+TEST(SegmentsAtOnce, SuitEveryPlan) {
+  ClassConfig config = class_of_bits(10'000'000'000);
+  config.tightest.emplace();
+  config.tightest->rate.bits = BitRate{1'000'000'000};
+  EXPECT_EQ(segments_at_once(config, kFull), 10u);
+  config.tightest->queue.packets = 8;
+  EXPECT_EQ(segments_at_once(config, kFull), 2u);
+}
+
 }  // namespace
 }  // namespace headgate::test

@@ -1,11 +1,11 @@
 """One module a figure: TITLE, and measure(figure, effort)."""
 
 from suite.effort import Effort
-from suite.figures import (core, flows10k, idle, latency, longrun, memory, million, overload, patterns, plans, shapes,
-                           spacing, start, tcp, throughput, tree, unshaped)
+from suite.figures import (core, fair, flows10k, idle, latency, longrun, memory, million, overload, patterns, plans,
+                           shapes, spacing, start, tcp, throughput, tree, unshaped)
 
 ALL = {module.__name__.rsplit(".", 1)[1]: module for module in
        (throughput, million, core, spacing, longrun, start, flows10k, tcp, latency, idle, memory, shapes, patterns,
-        unshaped, overload, tree, plans)}
+        unshaped, overload, tree, fair, plans)}
 
 __all__ = ["ALL", "Effort"]
