@@ -508,7 +508,8 @@ ReloadResult Daemon::reload() {
 // are no part of it: they come and go with their interfaces.
 Daemon::Messages Daemon::apply(Config next) {
   Messages messages;
-  MemberChanges member_changes = member_changes_.put_into(next.shapes);
+  MemberChanges member_changes = member_changes_.put_into(next.shapes, messages);
+  note_members_in_force();
   std::vector<ShapeConfig> configs = named_shapes(next.shapes);
   refuse_interface_conflicts(netlink_, configs);
   patterns_.refuse_impossible(next.shapes);
@@ -541,6 +542,19 @@ Daemon::Messages Daemon::apply(Config next) {
   }
   if (messages.empty()) messages.emplace_back("nothing changed");
   return messages;
+}
+
+// What run time said of members is in force where it was said, so that only what differs from that is a change.
+void Daemon::note_members_in_force() {
+  for (const auto& shape : shapes_) {
+    const ShapeConfig& config = shape->config();
+    const std::string& name = config.pattern.empty() ? config.interface : config.pattern;
+    const auto configured = std::find_if(
+        config_.shapes.begin(), config_.shapes.end(),
+        [&](const ShapeConfig& one) { return one.interface == name && one.direction == config.direction; });
+    if (configured == config_.shapes.end()) continue;
+    shape->note_members([&](const ClassConfig& one) { return member_changes_.members_of(*configured, one); });
+  }
 }
 
 // Returns those that change.

@@ -72,6 +72,7 @@ class Daemon : public DaemonControl {
   static std::vector<Shape*> prepare(const std::vector<ShapeConfig>& configs,
                                      const std::vector<Shape*>& present, Messages& messages);
   Shapes start_new(const std::vector<ShapeConfig>& configs, const std::vector<Shape*>& present);
+  void note_members_in_force();
   std::vector<Shape*> shapes_of(const MemberChange& change) const;
   void repeat_member_changes(std::size_t first_shape);
   void repeat_member_changes(const ShapeConfig& pattern, Shape& instance);

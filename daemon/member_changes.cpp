@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 namespace headgate {
@@ -102,7 +103,8 @@ std::vector<Member> MemberChanges::since_in_force(const ShapeConfig& shape, cons
 }
 
 MemberChanges::ClassChanges MemberChanges::going_on(const ClassChanges& before, const ClassConfig& next) {
-  ClassChanges changes{.plans = names_of(next.plans), .in_file = next.members, .changes = {}, .members = 0};
+  ClassChanges changes{
+      .plans = names_of(next.plans), .in_file = next.members, .changes = {}, .members = 0, .given_up = 0};
   const auto name_before = [&before](PlanNumber plan) {
     return plan == kNoPlan ? std::string() : before.plans[plan];
   };
@@ -115,20 +117,35 @@ MemberChanges::ClassChanges MemberChanges::going_on(const ClassChanges& before, 
   for (const auto& [prefix, plan] : before.changes) {
     const PlanNumber in_file = plan_in(next.members, prefix);
     const auto now = number_now(name_before(plan));
-    const bool file_says_the_same = number_now(name_before(plan_in(before.in_file, prefix))) == in_file;
-    if (file_says_the_same && now && *now != in_file) changes.changes.emplace(prefix, *now);
+    const std::string in_file_before = name_before(plan_in(before.in_file, prefix));
+    const std::string in_file_now = in_file == kNoPlan ? "" : changes.plans[in_file];
+    if (in_file_before != in_file_now || now == in_file) continue;
+    if (now && (now == kNoPlan || prefix.length <= length_kept(next.key, is_ipv4(prefix)))) {
+      changes.changes.emplace(prefix, *now);
+    } else {
+      ++changes.given_up;
+    }
   }
   changes.members = merged(changes.in_file, changes.changes).size();
   return changes;
 }
 
-MemberChanges MemberChanges::put_into(std::vector<ShapeConfig>& next) const {
+MemberChanges MemberChanges::put_into(std::vector<ShapeConfig>& next,
+                                      std::vector<std::string>& messages) const {
   MemberChanges going;
   for (ShapeConfig& shape : next) {
     for (ClassConfig& config : shape.classes) {
       const ClassChanges* known = find(shape, config);
-      if (known == nullptr || config.plans.empty()) continue;
+      if (known == nullptr) continue;
       ClassChanges changes = going_on(*known, config);
+      const std::string title = shape.interface + ", class " + config.name;
+      if (changes.given_up > 0)
+        messages.push_back(title + ": changes of " + std::to_string(changes.given_up) +
+                           " members at run time are given up, for want of their plan or their key");
+      if (changes.members > kMaxMembers)
+        throw std::runtime_error(title + ": with those of run time it would have " +
+                                 std::to_string(changes.members) + " members, expected at most " +
+                                 std::to_string(kMaxMembers));
       if (changes.changes.empty()) continue;
       config.members.members =
           std::make_shared<const std::vector<Member>>(merged(changes.in_file, changes.changes));

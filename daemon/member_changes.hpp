@@ -1,5 +1,6 @@
 // What was said at run time of members of plans, on top of what the file says. A change survives a reload as long as the file
-// says of that member what it said when it was changed, and the plan is there; a restart forgets all.
+// says of that member what it said when it was changed, the plan is there, and the class's key can have the member; a restart
+// forgets all.
 //
 // Main thread.
 #pragma once
@@ -31,8 +32,9 @@ class MemberChanges {
   // What was changed since the class was put in force, for who knows its configuration only. kNoPlan: it is no member.
   std::vector<Member> since_in_force(const ShapeConfig& shape, const ClassConfig& config) const;
 
-  // Puts what goes on into shapes that the file gave. Returns the changes as they are when these are in force.
-  MemberChanges put_into(std::vector<ShapeConfig>& next) const;
+  // Puts what goes on into shapes that the file gave. Returns the changes as they are when these are in force. Says what must be
+  // given up, for want of its plan or its key. Throws a sentence for the administrator where a class gets too many members.
+  MemberChanges put_into(std::vector<ShapeConfig>& next, std::vector<std::string>& messages) const;
 
  private:
   using ClassName =
@@ -42,6 +44,7 @@ class MemberChanges {
     MemberList in_file;
     std::map<Prefix, PlanNumber> changes;  // each says something else than the file
     std::size_t members = 0;               // in all
+    std::size_t given_up = 0;              // of those before
   };
 
   static ClassName name_of(const ShapeConfig& shape, const ClassConfig& config);

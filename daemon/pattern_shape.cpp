@@ -105,6 +105,7 @@ void PatternShape::take_in(const Counted& ended) {
     for (ClassStatistics& one : reading.statistics.classes) {
       drop_queued(one);
       one.flows = 0;
+      one.members.clear();
     }
     add(sum, reading);
   }

@@ -784,9 +784,16 @@ void Shape::change_member(const std::string& class_name, const Member& member, s
     const auto update = std::make_shared<Shaper::MemberUpdate>(
         Shaper::MemberUpdate{.member = member, .key = key, .hash = hash});
     if (is_short) update->table = std::make_unique<MemberTable>(all(), config->plans.size(), room);
-    part->worker().ask_later([&shaper = part->shaper, class_name, update](Instant) {
-      if (const auto index = shaper.find_class(class_name)) shaper.change_member(*index, *update);
+    part->worker().ask_later([&shaper = part->shaper, class_name, update](Instant now) {
+      if (const auto index = shaper.find_class(class_name)) shaper.change_member(*index, *update, now);
     });
+  }
+}
+
+void Shape::note_members(const std::function<std::vector<Member>(const ClassConfig&)>& all) {
+  for (ClassConfig& config : config_.classes) {
+    if (member_rooms_.contains(config.name))
+      config.members.members = std::make_shared<const std::vector<Member>>(all(config));
   }
 }
 

@@ -104,6 +104,9 @@ class Shape {
   void change_member(const std::string& class_name, const Member& member, std::size_t members,
                      const std::function<std::vector<Member>()>& all);
 
+  // In config(), of each class whose members have been changed since it was put in force: `all`.
+  void note_members(const std::function<std::vector<Member>(const ClassConfig&)>& all);
+
   // What happens to the packets of the tap's class goes into the tap, until it is closed. It is ended when the class is
   // no longer in force or the shape stops. Throws a sentence when that is not possible.
   void capture(const std::shared_ptr<PacketTap>& tap);

@@ -62,6 +62,14 @@ Json groups_json(const std::vector<GroupConfig>& groups) {
   return json;
 }
 
+// Where no worker can say it, as of a pattern without an interface: by the configuration.
+std::vector<std::uint32_t> members_of(const ClassConfig& config) {
+  std::vector<std::uint32_t> counts(config.plans.size());
+  if (!config.members.members) return counts;
+  for (const Member& member : *config.members.members) ++counts[member.plan];
+  return counts;
+}
+
 // To each plan of the class: how many members are in force.
 void add_members(Json& json, const std::vector<std::uint32_t>& members) {
   const auto plans = json.find("plans");
@@ -73,7 +81,7 @@ void add_members(Json& json, const std::vector<std::uint32_t>& members) {
 Json class_json(const ClassStatistics& statistics, const ClassConfig* config) {
   Json json = {{"name", statistics.name}};
   add_config(json, config ? *config : ClassConfig{});
-  add_members(json, statistics.members);
+  add_members(json, statistics.members.empty() && config ? members_of(*config) : statistics.members);
   json["flows"] = statistics.flows;
   json["received"] = to_json(statistics.received);
   json["sent"] = to_json(statistics.sent);

@@ -33,7 +33,7 @@ void Shaper::admit(std::span<const ArrivingPacket> packets, Instant now, Frames 
   assert(state.schedule != nullptr && !state.suspended);
   state.expire_flows(1 + static_cast<std::uint32_t>(packets.size()) / kPacketsPerLook, now, state.idle);
   if (state.plans_unseen > 0) [[unlikely]]
-    state.look_up_plans(kPlansAtOnce);
+    state.look_up_plans(kPlansAtOnce, now);
   TimingWheel& wheel = state.schedule->wheel;
   if (wheel.empty()) wheel.start_at(std::min(packets.front().arrival, now));
   if (state.schedule->flows > kFlowsInCache)
@@ -159,7 +159,8 @@ bool ShaperState::surely_has_room(const FlowRecord& record, const ShapedClass& s
 bool ShaperState::has_room(const FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet,
                            Instant now) const {
   FlowBucket bucket = record.bucket;
-  if (!shaped.plans && record.generation != shaped.generation) bucket.change(shaped.parameters);
+  if (!shaped.plans && record.generation != shaped.generation)
+    bucket.change(shaped.parameters_before, shaped.parameters, packet.arrival);
   const BucketParameters& parameters = shaped.parameters_of(record);
   const Cost waiting = waiting_in(record.queue);
   Instant departure = packet.arrival;

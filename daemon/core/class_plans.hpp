@@ -25,7 +25,8 @@ struct ClassPlans {
   std::vector<BucketParameters> parameters;  // by plan
   std::vector<QueueCapacity> queues;         // by plan
   MemberTable members;
-  bool by_source;  // the key's address; else the destination
+  bool by_source;        // the key's address; else the destination
+  bool changed = false;  // at run time: the class's configuration does not name these members
 };
 
 // Null: the class has none.

@@ -8,9 +8,9 @@
 
 namespace headgate {
 
-FlowBucket& ShaperState::bucket_of(FlowRecord& record, const ShapedClass& shaped) const {
+FlowBucket& ShaperState::bucket_of(FlowRecord& record, const ShapedClass& shaped, Instant now) const {
   if (record.generation != shaped.generation && !shaped.plans) {
-    record.bucket.change(shaped.parameters);
+    record.bucket.change(shaped.parameters_before, shaped.parameters, now);
     record.generation = shaped.generation;
   }
   return record.bucket;
@@ -20,8 +20,8 @@ FlowBucket& ShaperState::bucket_of(FlowRecord& record, const ShapedClass& shaped
 // that stamped it was behind theirs.
 void ShaperState::set_turn(FlowRecord& record, StoredPacket& stored) const {
   const ShapedClass& shaped = *classes[record.class_number];
-  stored.earliest =
-      bucket_of(record, shaped).earliest(shaped.parameters_of(record), stored.cost(), stored.earliest);
+  stored.earliest = bucket_of(record, shaped, stored.earliest)
+                        .earliest(shaped.parameters_of(record), stored.cost(), stored.earliest);
   if (stored.previous != kNoPacket)
     stored.earliest = std::max(stored.earliest, pool()[stored.previous].earliest);
 }
@@ -35,7 +35,8 @@ void ShaperState::set_turn(FlowRecord& record, StoredPacket& stored) const {
     stored.earliest += shift;
     shifts += {.times = 1, .total = shift};
   }
-  bucket_of(record, shaped).commit(shaped.parameters_of(record), stored.cost(), stored.earliest);
+  bucket_of(record, shaped, stored.earliest)
+      .commit(shaped.parameters_of(record), stored.cost(), stored.earliest);
 }
 
 [[gnu::always_inline]] inline void ShaperState::commit_first(Backlog& backlog, Instant now) {

@@ -43,11 +43,15 @@ class FlowBucket {
   // Whether a new bucket in place of this one would treat every packet from `now` on alike.
   bool as_new(Instant now) const;
 
-  // Goes over to other parameters: what has left so far stays paid for at the old rate.
-  void change(const BucketParameters& parameters);
+  // Goes over to other parameters at `now`. The next packet waits no longer than it would have, and less where the new rate
+  // is higher; a burst that is smaller takes credit away, but makes no debt of it.
+  void change(const BucketParameters& before, const BucketParameters& after, Instant now);
 
  private:
   static constexpr std::int64_t kLongAgo = -(std::int64_t{1} << 62);
+
+  static std::int64_t gone_over(const RateLimit& before, const RateLimit& after, const ExactTime& next,
+                                std::int64_t latest, std::int64_t now);
 
   std::int64_t packets_next_ = kLongAgo;
   std::int64_t bits_next_ = kLongAgo;

@@ -10,6 +10,13 @@ namespace headgate {
 namespace {
 
 constexpr std::size_t kFewestCells = 16;
+constexpr std::uint64_t kOddA = 0x9e37'79b9'7f4a'7c15;
+constexpr std::uint64_t kOddB = 0xd6e8'feb8'6659'fd93;
+
+std::uint64_t folded(std::uint64_t one, std::uint64_t other) {
+  const auto product = static_cast<unsigned __int128>(one) * other;
+  return static_cast<std::uint64_t>(product ^ product >> 64);
+}
 
 }  // namespace
 
@@ -77,9 +84,7 @@ std::size_t MemberTable::home(const Prefix& prefix) const {
   std::uint64_t low = 0;
   std::memcpy(&high, prefix.address.data(), sizeof high);
   std::memcpy(&low, prefix.address.data() + sizeof high, sizeof low);
-  const auto product =
-      static_cast<unsigned __int128>(high ^ std::rotl(low, 32) ^ prefix.length) * 0x9e37'79b9'7f4a'7c15;
-  const auto mixed = static_cast<std::uint64_t>(product ^ product >> 64);
+  const std::uint64_t mixed = folded(low ^ folded(high ^ prefix.length, kOddA), kOddB);
   return mixed >> 32 & (cells_.size() - 1);
 }
 

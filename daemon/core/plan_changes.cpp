@@ -7,52 +7,60 @@
 
 namespace headgate {
 
-void Shaper::change_member(ClassIndex class_index, MemberUpdate& update) {
-  state_->change_member(state_->class_at(class_index), update);
+void Shaper::change_member(ClassIndex class_index, MemberUpdate& update, Instant now) {
+  state_->change_member(state_->class_at(class_index), update, now);
 }
 
-void ShaperState::change_member(ShapedClass& shaped, Shaper::MemberUpdate& update) {
+void ShaperState::change_member(ShapedClass& shaped, Shaper::MemberUpdate& update, Instant now) {
   assert(shaped.plans);
   if (update.table) std::swap(shaped.plans->members, *update.table);
   shaped.plans->members.put(update.member);
+  shaped.plans->changed = true;
   if (!update.key) {
     plans_unseen = flows.numbers();
     return;
   }
   const FlowNumber flow = flows.find(update.hash, class_numbers[shaped.index], *update.key);
-  if (flow != kNoFlow) look_up_plan(flow);
+  if (flow != kNoFlow) look_up_plan(flow, now);
 }
 
-void ShaperState::look_up_plan(FlowNumber flow) {
+void ShaperState::look_up_plan(FlowNumber flow, Instant now) {
   FlowRecord& record = flows[flow];
   const ShapedClass& shaped = *classes[record.class_number];
   if (!shaped.plans) return;
   const PlanNumber plan = shaped.plans->plan_of(flows.key(flow));
   if (plan == record.generation) return;
+  const BucketParameters& before = shaped.parameters_of(record);
   record.generation = plan;
-  record.bucket.change(shaped.parameters_of(record));
+  record.bucket.change(before, shaped.parameters_of(record), now);
 }
 
 // Round and round, as flows come and go meanwhile: each that was there at the change is seen once at least.
-void ShaperState::look_up_plans(std::uint32_t looks) {
+void ShaperState::look_up_plans(std::uint32_t looks, Instant now) {
   for (looks = std::min(looks, plans_unseen); looks > 0; --looks, --plans_unseen) {
     next_of_plans = next_of_plans + 1 < flows.numbers() ? next_of_plans + 1 : 0;
-    if (flows.in_use(next_of_plans)) look_up_plan(next_of_plans);
+    if (flows.in_use(next_of_plans)) look_up_plan(next_of_plans, now);
   }
 }
 
 // In classes that a reconfiguration gave plans, or other plans, or none.
-void ShaperState::change_planned_flows() {
+void ShaperState::change_planned_flows(Instant now) {
   for (FlowNumber flow = 0; flow < flows.numbers(); ++flow) {
     if (!flows.in_use(flow)) continue;
     FlowRecord& record = flows[flow];
     const ShapedClass& shaped = *classes[record.class_number];
     if (!shaped.plans_are_new) continue;
+    const bool had_plan = shaped.plans_before != nullptr && record.generation != kNoPlan;
+    const BucketParameters& before =
+        had_plan ? shaped.plans_before->parameters[record.generation] : shaped.parameters_before;
     record.generation = shaped.generation_of(flows.key(flow));
-    record.bucket.change(shaped.parameters_of(record));
+    record.bucket.change(before, shaped.parameters_of(record), now);
   }
-  for (const auto& shaped : classes)
-    if (shaped) shaped->plans_are_new = false;
+  for (const auto& shaped : classes) {
+    if (!shaped) continue;
+    shaped->plans_are_new = false;
+    shaped->plans_before = nullptr;
+  }
 }
 
 }  // namespace headgate

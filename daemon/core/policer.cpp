@@ -49,7 +49,7 @@ void Policer::go_on_from(const Policer& before, Instant now) {
 }
 
 void Policer::change(FlowBucket& state, const Policer& before) const {
-  if (!window_ || !before.window_) return state.change(bucket_);
+  if (!window_ || !before.window_) return state.change(before.bucket_, bucket_, latest_);
   FlowWindow window = FlowWindow::kept_in(state);
   window.change(*before.window_, *window_, latest_);
   window.keep_in(state);

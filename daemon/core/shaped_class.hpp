@@ -69,11 +69,13 @@ struct alignas(64) ShapedClass {
   Count remarked;    // part of sent, when it is: what exceeded and goes on with another code point
   Count guaranteed;  // in a tree, part of sent: what its guarantee let go; the rest was borrowed
   BucketParameters parameters;
+  BucketParameters parameters_before;  // of the generation before
   ClassConfig config;
   DelayHistogram delays;
   std::optional<Policer> policer;
   std::optional<Policer> policer_before;  // while a change is put in force that keeps the flows
   bool plans_are_new = false;             // likewise
+  const ClassPlans* plans_before = nullptr;
 
   bool in_tree() const { return node != kNoNode; }
   bool has_buckets() const { return plans || parameters.packets.set() || parameters.bits.set(); }

@@ -188,7 +188,7 @@ class Shaper {
     std::unique_ptr<MemberTable> table;
   };
   // The class has plans. What waits first keeps its time, as with a new rate; capacities hold from the next packet on.
-  void change_member(ClassIndex class_index, MemberUpdate& update);
+  void change_member(ClassIndex class_index, MemberUpdate& update, Instant now);
 
   std::optional<ClassIndex> find_class(std::string_view name) const;
 

@@ -30,6 +30,7 @@ void add_class(ShaperReading& sum, const ClassStatistics& one, const DelayCounts
   found->marked += one.marked;
   found->remarked += one.remarked;
   if (found->held_by.empty()) found->held_by = one.held_by;
+  if (found->members.empty()) found->members = one.members;
   if (delays != nullptr) sum.delays[static_cast<std::size_t>(found - classes.begin())] += *delays;
 }
 

@@ -158,7 +158,10 @@ void ShaperState::put_in_force(Shaper::Change::Content& change, Instant now) {
   for (std::size_t i = 0; i < class_numbers.size(); ++i) {
     ShapedClass& shaped = *classes[class_numbers[i]];
     ClassConfig& config = change.configs[i];
-    if ((shaped.plans || change.plans[i]) && shaped.config != config) {
+    const bool members_changed = shaped.plans && shaped.plans->changed;
+    if ((shaped.plans || change.plans[i]) && (members_changed || shaped.config != config)) {
+      shaped.plans_before = shaped.plans.get();
+      shaped.parameters_before = shaped.parameters;
       shaped.plans.swap(change.plans[i]);
       shaped.plans_are_new = some_planned = true;
     }
@@ -172,7 +175,7 @@ void ShaperState::put_in_force(Shaper::Change::Content& change, Instant now) {
       shaped.parameters = bucket_parameters(config);
     } else if (shaped.config.rate != config.rate || shaped.config.burst != config.burst ||
                shaped.config.link_layer != config.link_layer || shaped.config.action != config.action) {
-      shaped.parameters = bucket_parameters(config);
+      shaped.parameters_before = std::exchange(shaped.parameters, bucket_parameters(config));
       ++shaped.generation;
     }
     std::swap(shaped.config, config);
@@ -181,7 +184,7 @@ void ShaperState::put_in_force(Shaper::Change::Content& change, Instant now) {
     shaped.node = tree ? tree->node_of[i] : kNoNode;
   }
   if (some_policed) change_policed_flows();
-  if (some_planned) change_planned_flows();
+  if (some_planned) change_planned_flows(now);
 }
 
 void ShaperState::readmit(PacketHandle packet, const Shaper::Reclassify& classify,

@@ -59,10 +59,10 @@ struct ShaperState {
   void change_policed_flows();
 
   // plan_changes.cpp
-  void change_member(ShapedClass& shaped, Shaper::MemberUpdate& update);
-  void look_up_plan(FlowNumber flow);
-  void look_up_plans(std::uint32_t looks);
-  void change_planned_flows();
+  void change_member(ShapedClass& shaped, Shaper::MemberUpdate& update, Instant now);
+  void look_up_plan(FlowNumber flow, Instant now);
+  void look_up_plans(std::uint32_t looks, Instant now);
+  void change_planned_flows(Instant now);
 
   // prefetching.cpp
   void prefetch_classes(std::span<const ArrivingPacket> packets) const;
@@ -91,7 +91,7 @@ struct ShaperState {
   }
 
   // departure.cpp
-  FlowBucket& bucket_of(FlowRecord& record, const ShapedClass& shaped) const;
+  FlowBucket& bucket_of(FlowRecord& record, const ShapedClass& shaped, Instant now) const;
   void set_turn(FlowRecord& record, StoredPacket& stored) const;
   void commit(FlowRecord& record, StoredPacket& stored, Instant now);
   void commit_first(Backlog& backlog, Instant now);

@@ -16,7 +16,7 @@ ShaperStatistics Shaper::statistics(Instant now) {
   ShaperState& state = *state_;
   const bool packets_wait = state.schedule != nullptr && state.schedule->queues > 0;
   state.expire_flows(packets_wait ? kLooksBeforePackets : kLooksAtRest, now, state.idle);
-  if (state.plans_unseen > 0) state.look_up_plans(kLooksBeforePackets);
+  if (state.plans_unseen > 0) state.look_up_plans(kLooksBeforePackets, now);
   ClassCounters all = state.unmatched;
   all += state.retired;
   ShaperStatistics statistics;

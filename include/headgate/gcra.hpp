@@ -43,6 +43,9 @@ class RateLimit {
 
   bool set() const { return rate_ != 0; }
 
+  // What is left of a wait by `other` if it goes on by this limit: shorter where this rate is higher, else as long.
+  std::int64_t shortened(std::int64_t wait, const RateLimit& other) const;
+
   // The time in which `units` leave.
   ExactTime time_of(std::uint64_t units) const;
   // When `units` may leave at the earliest, rounded up.

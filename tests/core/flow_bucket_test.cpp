@@ -163,15 +163,47 @@ TEST(FlowBucket, IsAsNewOnceItsScheduleIsPast) {
   EXPECT_TRUE(bucket.as_new(kTestStart + nanoseconds(333'333'334)));
 }
 
-TEST(FlowBucket, ChargesAtTheNewRateFromTheChangeOn) {
-  const BucketParameters slow(packet_rate(3), {});
+TEST(FlowBucket, WaitsAtTheNewRateFromTheChangeOnWhereThatIsHigher) {
+  const BucketParameters slow(packet_rate(4), {});
   const BucketParameters fast(packet_rate(1000), {});
   FlowBucket bucket;
   send(bucket, slow, kTestStart);
-  bucket.change(fast);
-  const Instant paid = kTestStart + nanoseconds(333'333'334);  // the packet sent is paid for at the old rate
-  EXPECT_EQ(send(bucket, fast, kTestStart), paid);
-  EXPECT_EQ(send(bucket, fast, kTestStart), paid + milliseconds(1));
+  bucket.change(slow, fast, kTestStart + milliseconds(125));
+  const Instant half_a_packet_later = kTestStart + milliseconds(125) + std::chrono::microseconds(500);
+  EXPECT_EQ(send(bucket, fast, kTestStart), half_a_packet_later);
+  EXPECT_EQ(send(bucket, fast, kTestStart), half_a_packet_later + milliseconds(1));
+}
+
+TEST(FlowBucket, WaitsAsLongAsBeforeAtALowerRateAndThenByThat) {
+  const BucketParameters slow(packet_rate(4), {});
+  const BucketParameters fast(packet_rate(1000), {});
+  FlowBucket bucket;
+  send(bucket, fast, kTestStart);
+  bucket.change(fast, slow, kTestStart);
+  EXPECT_EQ(send(bucket, slow, kTestStart), kTestStart + milliseconds(1));
+  EXPECT_EQ(send(bucket, slow, kTestStart), kTestStart + milliseconds(251));
+}
+
+TEST(FlowBucket, ASmallerBurstMakesNoDebtOfWhatTheLargerOneLetGo) {
+  const BucketParameters before(packet_rate(100), {.packets = 1000});
+  const BucketParameters after(packet_rate(1000), {});
+  FlowBucket bucket;
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(send(bucket, before, kTestStart), kTestStart);
+  EXPECT_EQ(send(bucket, before, kTestStart), kTestStart + milliseconds(10));
+  bucket.change(before, after, kTestStart + milliseconds(10));
+  EXPECT_EQ(send(bucket, after, kTestStart), kTestStart + milliseconds(11));
+  EXPECT_EQ(send(bucket, after, kTestStart), kTestStart + milliseconds(12));
+}
+
+TEST(FlowBucket, ASmallerBurstTakesCreditAway) {
+  const BucketParameters before(packet_rate(100), {.packets = 1000});
+  const BucketParameters after(packet_rate(100), {.packets = 2});
+  FlowBucket bucket;
+  for (int i = 0; i < 500; ++i) send(bucket, before, kTestStart);
+  bucket.change(before, after, kTestStart);
+  EXPECT_EQ(send(bucket, after, kTestStart), kTestStart);
+  EXPECT_EQ(send(bucket, after, kTestStart), kTestStart);
+  EXPECT_EQ(send(bucket, after, kTestStart), kTestStart + milliseconds(10));
 }
 
 TEST(FlowBucket, CarriesItsScheduleOverToAnotherKindOfRate) {
@@ -179,9 +211,9 @@ TEST(FlowBucket, CarriesItsScheduleOverToAnotherKindOfRate) {
   const BucketParameters bits(bit_rate(8'000'000), {});
   FlowBucket bucket;
   send(bucket, packets, kTestStart);
-  bucket.change(bits);
+  bucket.change(packets, bits, kTestStart);
   EXPECT_EQ(send(bucket, bits, kTestStart, {1, 1000}), kTestStart + milliseconds(100));
-  bucket.change(packets);
+  bucket.change(bits, packets, kTestStart);
   EXPECT_EQ(send(bucket, packets, kTestStart, {1, 1000}), kTestStart + milliseconds(101));
 }
 

@@ -63,7 +63,7 @@ void change(ShaperHarness& shaper, const Member& wanted) {
   Shaper::MemberUpdate update{.member = wanted};
   update.key = only_key_of(wanted.prefix, shaper.classes[0].key);
   if (update.key) update.hash = hash_key(*update.key, class_hash_seed(shaper.classes[0].name, 1));
-  shaper.shaper.shaper.change_member(0, update);
+  shaper.shaper.shaper.change_member(0, update, shaper.now);
 }
 
 PlanNumber plan_of(const ShaperHarness& shaper, std::uint32_t flow) {
@@ -112,7 +112,7 @@ TEST(Plans, AMemberChangedAtRunTimeHasItsNewRateFromTheNextPacketOn) {
   EXPECT_THAT(shaper.class_statistics().members, ElementsAre(0, 0));
 }
 
-TEST(Plans, WhatHasLeftStaysPaidForAtTheOldRate) {
+TEST(Plans, WhatIsLeftOfAWaitGoesOnAtAHigherRate) {
   ShaperHarness shaper({customers({member(1, kSilver)})});
   shaper.arrive(1);
   shaper.run();
@@ -121,7 +121,23 @@ TEST(Plans, WhatHasLeftStaysPaidForAtTheOldRate) {
   shaper.arrive(1);
   std::vector<Duration> times;
   for (const Departure& departure : shaper.run()) times.push_back(departure.released - kTestStart);
-  EXPECT_THAT(times, ElementsAre(milliseconds(20), milliseconds(30)));
+  EXPECT_THAT(times, ElementsAre(milliseconds(10), milliseconds(20)));
+}
+
+// A customer that gets a better plan does not stand still, whatever the old one let go at once.
+TEST(Plans, AMemberWhoseBurstIsUsedUpGoesOnByABetterPlan) {
+  ClassConfig config = customers({member(1, kSilver)});
+  config.plans[kSilver].burst.packets = 1000;
+  config.plans[kSilver].queue.packets = 2000;
+  ShaperHarness shaper({config});
+  for (int i = 0; i < 1100; ++i) shaper.arrive(1);
+  shaper.run(shaper.now + milliseconds(100));
+  change(shaper, member(1, kGold));
+  const Instant changed = shaper.now;
+  const std::vector<Departure> departures = shaper.run(changed + milliseconds(200));
+  ASSERT_GE(departures.size(), 19u);
+  EXPECT_LE(departures.size(), 21u);
+  EXPECT_LE(departures.front().ideal, changed + milliseconds(20));
 }
 
 TEST(Plans, ANewKeyFindsWhatRunTimeSaid) {
@@ -163,7 +179,7 @@ TEST(Plans, ALargerTableTakesThePlaceOfAFullOne) {
   }
   Shaper::MemberUpdate update{.member = member(static_cast<std::uint32_t>(room), kSilver),
                               .table = std::make_unique<MemberTable>(members, 2, member_room(room + 1))};
-  shaper.shaper.shaper.change_member(0, update);
+  shaper.shaper.shaper.change_member(0, update, shaper.now);
   EXPECT_THAT(shaper.class_statistics().members, ElementsAre(room, 1));
   EXPECT_EQ(update.table->size(), room) << "the old one, to be freed";
 }
@@ -188,12 +204,15 @@ TEST(Plans, AReloadChangesRatesMembersAndWhetherThereArePlans) {
   EXPECT_THAT(gaps(shaper, 1, 3), ElementsAre(milliseconds(10), milliseconds(10)));
 }
 
-TEST(Plans, AReloadThatChangesNothingKeepsWhatRunTimeSaid) {
+// The members of the configuration hold from the reload on, also where it is that of the last one.
+TEST(Plans, AReloadWithTheSameMembersPutsThemInForceAgain) {
   ShaperHarness shaper({customers({member(1, kSilver)})});
   change(shaper, member(1, kGold));
+  EXPECT_THAT(gaps(shaper, 1, 3), ElementsAre(milliseconds(10), milliseconds(10)));
   shaper.shaper.reconfigure(
       {customers({member(1, kSilver)})}, [](ArrivingPacket&) {}, shaper.now);
-  EXPECT_THAT(gaps(shaper, 1, 3), ElementsAre(milliseconds(10), milliseconds(10)));
+  EXPECT_THAT(gaps(shaper, 1, 3), ElementsAre(milliseconds(20), milliseconds(20)));
+  EXPECT_THAT(shaper.class_statistics().members, ElementsAre(0, 1));
 }
 
 TEST(Plans, InATreeAMemberHasItsBucketBelowTheCeiling) {

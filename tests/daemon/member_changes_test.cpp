@@ -35,6 +35,7 @@ class MemberChangesTest : public testing::Test {
   MemberChangesTest() {
     shapes.emplace_back().interface = "eth0";
     customers().name = "customers";
+    customers().key.destination_address = true;
     customers().plans = plans({"gold", "silver"});
     customers().members = list({{host(1), kGold}, {host(3), kSilver}});
   }
@@ -53,11 +54,12 @@ class MemberChangesTest : public testing::Test {
   void reload(std::vector<Member> members, std::vector<std::string> names = {"gold", "silver"}) {
     customers().plans = plans(std::move(names));
     customers().members = list(std::move(members));
-    changes = changes.put_into(shapes);
+    changes = changes.put_into(shapes, messages);
   }
 
   std::vector<ShapeConfig> shapes;
   MemberChanges changes;
+  std::vector<std::string> messages;
 };
 
 TEST_F(MemberChangesTest, StandOnTopOfTheFile) {
@@ -141,8 +143,30 @@ TEST_F(MemberChangesTest, AClassThatLosesItsPlansLosesThem) {
   change(2, kGold);
   customers().plans.clear();
   customers().members = {};
-  changes = changes.put_into(shapes);
+  changes = changes.put_into(shapes, messages);
+  EXPECT_THAT(messages, ElementsAre(testing::HasSubstr("eth0, class customers: changes of 1 members")));
   EXPECT_FALSE(customers().members.members);
+}
+
+TEST_F(MemberChangesTest, GiveUpWhatANewKeyCannotHave) {
+  change(2, kGold);
+  customers().key.destination_prefix_v6 = 64;
+  customers().members = {};
+  changes = changes.put_into(shapes, messages);
+  EXPECT_TRUE(now().empty());
+  EXPECT_THAT(messages, testing::SizeIs(1));
+}
+
+TEST_F(MemberChangesTest, AReloadWithWhichThereWereTooManyMembersIsRefused) {
+  std::vector<Member> members;
+  for (std::size_t i = 0; i < kMaxMembers; ++i) {
+    Prefix prefix;
+    prefix.address = {1, static_cast<std::uint8_t>(i >> 16), static_cast<std::uint8_t>(i >> 8),
+                      static_cast<std::uint8_t>(i)};
+    members.push_back({prefix, kGold});
+  }
+  change(2, kGold);
+  EXPECT_THROW(reload(std::move(members)), std::runtime_error);
 }
 
 }  // namespace
