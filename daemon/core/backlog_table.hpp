@@ -9,9 +9,9 @@
 #include "core/flow_table.hpp"
 #include "core/memory_area.hpp"
 #include "core/packet_pool.hpp"
-#include "core/prefetch.hpp"
 #include "core/record_table.hpp"
 #include "headgate/cost.hpp"
+#include "limiters/prefetch.hpp"
 
 namespace headgate {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/flow_bucket.hpp"
+#include "core/bucket_parameters.hpp"
 #include "core/member_table.hpp"
 #include "vocabulary/config.hpp"
 #include "vocabulary/flow_key.hpp"

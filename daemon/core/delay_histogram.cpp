@@ -4,7 +4,7 @@
 #include <bit>
 #include <numeric>
 
-#include "core/prefetch.hpp"
+#include "limiters/prefetch.hpp"
 
 namespace headgate {
 namespace {

@@ -16,12 +16,12 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/flow_bucket.hpp"
 #include "core/flow_queue.hpp"
 #include "core/growing_table.hpp"
 #include "core/memory_area.hpp"
-#include "core/prefetch.hpp"
 #include "headgate/clock.hpp"
+#include "limiters/flow_bucket.hpp"
+#include "limiters/prefetch.hpp"
 #include "vocabulary/flow_key.hpp"
 #include "vocabulary/statistics.hpp"
 

@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-#include "core/flow_bucket.hpp"
 #include "headgate/clock.hpp"
+#include "limiters/flow_bucket.hpp"
 
 namespace headgate {
 

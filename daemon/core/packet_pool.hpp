@@ -18,12 +18,12 @@
 #include <vector>
 
 #include "core/memory_area.hpp"
-#include "core/prefetch.hpp"
 #include "core/record_table.hpp"
 #include "core/stripped_tag.hpp"
 #include "headgate/clock.hpp"
 #include "headgate/cost.hpp"
 #include "headgate/units.hpp"
+#include "limiters/prefetch.hpp"
 
 namespace headgate {
 

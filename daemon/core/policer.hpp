@@ -9,7 +9,7 @@
 #include <optional>
 #include <span>
 
-#include "core/flow_bucket.hpp"
+#include "core/bucket_parameters.hpp"
 #include "core/flow_window.hpp"
 #include "headgate/clock.hpp"
 #include "headgate/cost.hpp"

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "core/backlog_table.hpp"
-#include "core/indexed_heap.hpp"
 #include "core/memory_area.hpp"
 #include "core/packet_pool.hpp"
-#include "core/round.hpp"
 #include "core/schedule.hpp"
 #include "core/timing_wheel.hpp"
+#include "core/turn_table.hpp"
+#include "limiters/indexed_heap.hpp"
 
 namespace headgate {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/rate_tree.hpp"
 #include "core/shaped_class.hpp"
 #include "core/shaper.hpp"
+#include "limiters/rate_tree.hpp"
 
 namespace headgate {
 

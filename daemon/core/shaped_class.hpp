@@ -6,14 +6,14 @@
 #include <optional>
 #include <utility>
 
+#include "core/bucket_parameters.hpp"
 #include "core/class_plans.hpp"
 #include "core/delay_histogram.hpp"
-#include "core/flow_bucket.hpp"
 #include "core/flow_table.hpp"
 #include "core/policer.hpp"
-#include "core/prefetch.hpp"
-#include "core/rate_tree.hpp"
-#include "core/round.hpp"
+#include "core/turn_table.hpp"
+#include "limiters/prefetch.hpp"
+#include "limiters/rate_tree.hpp"
 #include "vocabulary/config.hpp"
 #include "vocabulary/packet.hpp"
 #include "vocabulary/statistics.hpp"

@@ -16,7 +16,7 @@
 //           wait, and a packet that need not wait is never dropped for want of room. So drops depend on what arrives
 //           when, not on batches or wake-ups. The predicted wait is exact for one rate; with two rates at once it is
 //           the longer of the waits that each alone would cause, which may be less than the two together do.
-// Tree      of a class in the shape's tree of rates (core/rate_tree.hpp) the capacity in packets and bytes is judged by what is
+// Tree      of a class in the shape's tree of rates (limiters/rate_tree.hpp) the capacity in packets and bytes is judged by what is
 //           queued, and the time limit when a packet's turn comes (too_old), for the order of departures is not known before.
 //           Its bucket, if it has one, and the tree are charged then; queue management drops or marks there (aqm).
 //

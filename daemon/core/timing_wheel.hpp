@@ -27,9 +27,9 @@
 
 #include "core/growing_table.hpp"
 #include "core/memory_area.hpp"
-#include "core/prefetch.hpp"
 #include "core/record_table.hpp"
 #include "headgate/clock.hpp"
+#include "limiters/prefetch.hpp"
 
 namespace headgate {
 

@@ -12,15 +12,6 @@ namespace {
 
 constexpr Duration kL4sTarget = std::chrono::milliseconds(1);
 
-// A packet always waits for the one before it: a target below one and a half of them would call any slow bucket bad.
-Duration least_target(const BucketParameters& parameters, const Cost& cost) {
-  std::int64_t packet = 0;
-  if (parameters.packets.set()) packet = parameters.packets.time_of(cost.packets).nanoseconds;
-  if (parameters.bits.set())
-    packet = std::max(packet, parameters.bits.time_of(parameters.link_bytes(cost)).nanoseconds);
-  return Duration{packet + packet / 2};
-}
-
 }  // namespace
 
 // A flow in a tree always has a backlog, and keeps it while it is in a round. One that came to the tree with a backlog may
@@ -196,7 +187,7 @@ std::optional<DropReason> ShaperState::reason_to_go(ShapedClass& shaped, Backlog
   if (config.aqm == QueueManagement::none) return std::nullopt;
   const bool is_short = waited < std::min(config.codel.target, kL4sTarget);
   const Duration least =
-      is_short ? Duration::zero() : least_target(shaped.parameters_of(record), stored.cost());
+      is_short ? Duration::zero() : least_codel_target(shaped.parameters_of(record), stored.cost());
   const Codel::Law law{.target = std::max(config.codel.target, least), .interval = config.codel.interval};
   const bool too_many = schedule->turns[number].codel.is_one_too_many(waited, backlog.single(), law, now);
   const bool early = waited > std::max(kL4sTarget, least);

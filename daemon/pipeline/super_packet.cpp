@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/flow_bucket.hpp"
+#include "core/bucket_parameters.hpp"
 
 namespace headgate {
 

@@ -1,4 +1,4 @@
-#include "core/flow_bucket.hpp"
+#include "core/bucket_parameters.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "core/rate_tree.hpp"
+#include "limiters/rate_tree.hpp"
 #include "support/fluid_oracle.hpp"
 #include "support/rate_tree_driver.hpp"
 

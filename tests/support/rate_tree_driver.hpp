@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "core/rate_tree.hpp"
+#include "limiters/rate_tree.hpp"
 #include "support/manual_clock.hpp"
 #include "support/rate_tree_laws.hpp"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/rate_tree.hpp"
+#include "limiters/rate_tree.hpp"
 
 namespace headgate {
 

@@ -1,4 +1,4 @@
-#include "core/indexed_heap.hpp"
+#include "limiters/indexed_heap.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,9 +4,11 @@
 // interval / sqrt(n) more, until a packet has waited less.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "headgate/clock.hpp"
+#include "headgate/cost.hpp"
 
 namespace headgate {
 
@@ -29,11 +31,25 @@ struct Codel {
     dropping = false;
   }
 
+  // From when on a new one in place of this would say the same, if the queue stays empty until then.
+  Instant as_new_at(const Law& law) const;
+
   Instant above_at{};        // when it will have been above the target for an interval; 0: it is not above
   Instant next{};            // when the next one goes, while dropping
   std::uint32_t count = 0;   // that went since it began to drop
   std::uint32_t before = 0;  // `count` when it began
   bool dropping = false;
 };
+
+// A packet always waits for the one before it: at a target below one and a half of them any slow bucket would be called bad.
+// `parameters` are those of the flow's bucket (limiters/flow_bucket.hpp).
+template <typename Parameters>
+Duration least_codel_target(const Parameters& parameters, const Cost& cost) {
+  std::int64_t packet = 0;
+  if (parameters.packets.set()) packet = parameters.packets.time_of(cost.packets).nanoseconds;
+  if (parameters.bits.set())
+    packet = std::max(packet, parameters.bits.time_of(parameters.link_bytes(cost)).nanoseconds);
+  return Duration{packet + packet / 2};
+}
 
 }  // namespace headgate

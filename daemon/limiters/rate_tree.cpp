@@ -1,4 +1,4 @@
-#include "core/rate_tree.hpp"
+#include "limiters/rate_tree.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -28,8 +28,7 @@ std::uint64_t bits_of(const std::optional<BitRate>& rate) {
 }  // namespace
 
 ExactTime RateTree::Clock::time_of(std::uint64_t bytes) const {
-  const std::uint64_t numerator =
-      bytes * kNanosecondsOfAByte;  // less than 2^63: a packet has less than 2^28 bytes
+  const std::uint64_t numerator = bytes * kNanosecondsOfAByte;  // less than 2^63 also for kCreditPackets
   return {static_cast<std::int64_t>(numerator / rate), numerator % rate};
 }
 

@@ -1,4 +1,4 @@
-#include "core/codel.hpp"
+#include "limiters/codel.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // In virtual time, against a fluid and against the laws of the tree, which the driver watches all the while: nothing is sent
 // above a ceiling and its slack, every guaranteed packet leaves by its deadline, every packet at the first instant it may.
-#include "core/rate_tree.hpp"
+#include "limiters/rate_tree.hpp"
 
 #include <gtest/gtest.h>
 

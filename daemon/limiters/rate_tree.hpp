@@ -17,7 +17,7 @@
 // Cost      next() and sent() take O(depth + log nodes), but for new tags once in some 2^34 bytes.
 // Bounds    In any time T the link sends at most rate x T + one packet, a node with a ceiling at most rate x T + its credit + one
 //           packet + one for each guaranteed class below it. A guaranteed packet leaves by its deadline + one packet of the
-//           link. A packet is the largest so far, less than 2^28 bytes. A node may wait for one packet of each other child of
+//           link. A packet is the largest so far, less than 2^25 bytes. A node may wait for one packet of each other child of
 //           its parent and priority, of each guaranteed class, and for those of a priority before it: what a ceiling allows
 //           meanwhile beyond its credit is lost.
 #pragma once
@@ -28,11 +28,11 @@
 #include <span>
 #include <vector>
 
-#include "core/indexed_heap.hpp"
-#include "core/prefetch.hpp"
 #include "headgate/clock.hpp"
 #include "headgate/gcra.hpp"
 #include "headgate/units.hpp"
+#include "limiters/indexed_heap.hpp"
+#include "limiters/prefetch.hpp"
 
 namespace headgate {
 

@@ -1,4 +1,4 @@
-#include "core/codel.hpp"
+#include "limiters/codel.hpp"
 
 #include <cmath>
 
@@ -42,6 +42,10 @@ bool Codel::is_one_too_many(Duration waited, bool last, const Law& law, Instant 
   before = count;
   next = now + codel_interval(law.interval, count);
   return true;
+}
+
+Instant Codel::as_new_at(const Law& law) const {
+  return count - before > 1 ? next + kRemembered * law.interval : Instant::min();
 }
 
 }  // namespace headgate
