@@ -13,6 +13,7 @@ enum class Refusal : std::uint8_t {
   too_many,  // more at once than the burst, capacity or limit: no waiting helps, it is an error of the caller
   no_room,   // of keys or of waiters there are as many as may be
   cancelled,  // the caller gave up
+  unknown,    // there is no such class: an error of the caller
 };
 
 // True: passed, and charged. False: nothing was charged.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/bucket_parameters.hpp"
 #include "support/heap_memory.hpp"
 #include "support/manual_clock.hpp"
 #include "support/numbered_packets.hpp"

@@ -18,7 +18,7 @@ endif()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --component library --prefix ${prefix})
 file(REMOVE ${BUILD}/install_manifest_library.txt)
-foreach(installed lib/libheadgate.a lib/libheadgate.so lib/libheadgate.so.1 include/headgate/token_bucket.hpp)
+foreach(installed lib/libheadgate.a lib/libheadgate.so lib/libheadgate.so.1 include/headgate/token_bucket.hpp include/headgate/scheduler.hpp)
   string(REGEX REPLACE "^lib/" "${LIBDIR}/" installed ${installed})
   if(NOT EXISTS ${prefix}/${installed})
     message(FATAL_ERROR "not installed: ${installed}")
@@ -30,7 +30,7 @@ list(JOIN flags " " joined)
 run(${CMAKE_COMMAND} -S ${EXAMPLES} -B ${work}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${CXX}
     -DCMAKE_CXX_FLAGS=${joined})
 run(${CMAKE_COMMAND} --build ${work}/build)
-foreach(example api_limit worker_pool pacer)
+foreach(example api_limit worker_pool pacer tenants)
   run(${work}/build/${example})
 endforeach()
 
