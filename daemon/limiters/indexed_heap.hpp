@@ -52,6 +52,7 @@ class IndexedHeap {
   // The number is in this heap.
   void set_key(Places& places, std::uint32_t number, Key key) {
     const std::size_t place = places.places_[number];
+    if (key == entries_[place].key) return;
     if (key < entries_[place].key)
       rise(places, place, {key, number});
     else

@@ -268,15 +268,20 @@ void RateTree::leave_ready(TreeNode number) {
 void RateTree::place_guarantee(TreeNode number, std::int64_t now) {
   Node& node = nodes_[number];
   if (!has_guarantee(node)) return;
-  if (!guarantee_places_.none(number))
-    (node.in_time ? deadlines_ : upcoming_).remove(guarantee_places_, number);
-  if (node.bytes == 0) return;
-  const std::int64_t deadline = node.guarantee.opens() + node.guarantee.time_of(node.bytes).nanoseconds;
-  node.in_time = guarantee_opens(node) <= now;
-  if (node.in_time)
-    deadlines_.push(guarantee_places_, number, deadline);
-  else
-    upcoming_.push(guarantee_places_, number, guarantee_opens(node));
+  const bool placed = !guarantee_places_.none(number);
+  const auto remove = [&] { (node.in_time ? deadlines_ : upcoming_).remove(guarantee_places_, number); };
+  if (node.bytes == 0) {
+    if (placed) remove();
+    return;
+  }
+  const bool in_time = guarantee_opens(node) <= now;
+  const std::int64_t key = in_time ? node.guarantee.opens() + node.guarantee.time_of(node.bytes).nanoseconds
+                                   : guarantee_opens(node);
+  IndexedHeap& heap = in_time ? deadlines_ : upcoming_;
+  if (placed && in_time == node.in_time) return heap.set_key(guarantee_places_, number, key);
+  if (placed) remove();
+  node.in_time = in_time;
+  heap.push(guarantee_places_, number, key);
 }
 
 std::optional<Instant> RateTree::next_event() const {
