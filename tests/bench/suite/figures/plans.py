@@ -67,8 +67,7 @@ class Members(sides.Headgate):
             file.write_text("".join(f"{address(member)}\n" for member in range(number * half, (number + 1) * half)))
         self._classes = CLASSES.format(rate=RATE, **files)
         super().set_up(path, undo)
-        with files[PLANS[0]].open("a") as file:
-            file.write("192.0.2.1\n")
+        self.daemon.write(self.config(path).replace('"1pps"', '"2pps"'))
         began = time.monotonic()
         self.daemon.reload()
         self.reload_ms = (time.monotonic() - began) * 1e3
@@ -136,7 +135,7 @@ def one_round(path, side, seconds):
 
 def measure(figure, effort):
     figure.remark("late: after the flow's own ideal schedule; both plans have the same rate, so a change of plan moves no "
-                  "departure; reload: one member more in a file of 50 000")
+                  "departure; reload: with another rate of the class")
     path = paths.egress()
     try:
         ours, quiet = Members("headgate, members change", CHANGES), Members("headgate, at rest")
