@@ -1,4 +1,4 @@
-// Flows whose plan changes. What a bucket has let go stays paid for at the old rate.
+// Flows whose plan changes: their buckets go over to its rate, and what waits first keeps its time.
 #include <algorithm>
 #include <cassert>
 #include <utility>
