@@ -420,7 +420,8 @@ TEST_F(HeadgatectlTest, PrintsTheHelpOfACommandWithItsOwnOptionsAndExamples) {
 }
 
 TEST_F(HeadgatectlTest, PrintsHelpOfEachCommandThatTheGeneralHelpLists) {
-  for (const char* command : {"show", "flows", "plan", "capture", "reload", "check", "version", "help"}) {
+  for (const char* command :
+       {"show", "flows", "plan", "capture", "reload", "check", "version", "completion", "help"}) {
     const Outcome outcome = run({"help", command});
     EXPECT_EQ(outcome.exit_code, kExitOk);
     EXPECT_THAT(outcome.output,

@@ -1,5 +1,4 @@
-#include "capture_command.hpp"
-
+// headgatectl capture: a trace of what happens to the packets of a class, to a file or standard output.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -12,9 +11,12 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "commands.hpp"
 #include "control_client.hpp"
+#include "invocation.hpp"
 #include "json_output.hpp"
 #include "linux/file_descriptor.hpp"
+#include "option_value.hpp"
 #include "output.hpp"
 #include "trace_blocks.hpp"
 #include "vocabulary/packet_event.hpp"
@@ -89,13 +91,13 @@ class TraceFile {
 };
 
 Json request_of(const Invocation& invocation) {
-  Json events = Json::array();
-  const PacketEventSet& wanted = invocation.events;
-  const bool all = wanted == PacketEventSet{};
-  for (std::size_t i = 0; i < kPacketEventCount; ++i) {
-    if (all || wanted[i]) events.push_back(kPacketEventNames[i]);
+  Json some = Json::array(), all = Json::array();
+  for (const std::string_view event : kPacketEventNames) {
+    all.push_back(event);
+    if (invocation.has(event)) some.push_back(event);
   }
-  return {{"command", "capture"}, {"class", invocation.argument}, {"events", events}};
+  return {
+      {"command", "capture"}, {"class", invocation.operand("CLASS")}, {"events", some.empty() ? all : some}};
 }
 
 enum class Ended { by_signal, by_count, by_headgated };
@@ -125,36 +127,64 @@ Ended copy(DaemonStream& stream, const TraceFile& file, TraceBlocks& blocks, con
   }
 }
 
-void report(const Invocation& invocation, const TraceBlocks& blocks) {
+void report(const Invocation& invocation, const std::string& path, const TraceBlocks& blocks) {
   print_error("headgatectl: " + std::to_string(blocks.packets()) + " packets captured, " +
               std::to_string(blocks.missed()) + " missed");
   if (!invocation.json) return;
-  const Json json = {{"schema", kSchema},
-                     {"file", invocation.file},
-                     {"captured", blocks.packets()},
-                     {"missed", blocks.missed()}};
+  const Json json = {
+      {"schema", kSchema}, {"file", path}, {"captured", blocks.packets()}, {"missed", blocks.missed()}};
   print_json(json);
 }
 
-}  // namespace
-
+// Until a signal, the number of packets, the end of whoever reads the output, or of the capture.
 int capture(const Invocation& invocation) {
-  if (invocation.file == "-" && invocation.json)
+  const std::string path = *invocation.value("write");
+  if (path == "-" && invocation.json)
     throw UsageError("--json and a trace cannot both go to standard output");
-  if (invocation.file == "-" && isatty(STDOUT_FILENO) == 1)
+  if (path == "-" && isatty(STDOUT_FILENO) == 1)
     throw UsageError("a trace is nothing for a terminal: -w FILE, or -w - and a pipe, as | tcpdump -nr -");
   std::signal(SIGPIPE, SIG_IGN);
   const EndingSignals signals;
   DaemonStream stream = open_stream(invocation.control, request_of(invocation));
-  const TraceFile file(invocation.file, signals);
-  TraceBlocks blocks(invocation.count);
+  const TraceFile file(path, signals);
+  TraceBlocks blocks(invocation.value<std::uint64_t>("count"));
   const Ended ended = interrupted != 0 ? Ended::by_signal : copy(stream, file, blocks, signals);
-  report(invocation, blocks);
+  report(invocation, path, blocks);
   if (ended != Ended::by_headgated) return kExitOk;
   print_error(
       "headgatectl: headgated ended the capture: the class is gone, headgated stopped, or the trace was not "
       "written for 10 s");
   return kExitRefused;
+}
+
+}  // namespace
+
+Command capture_command() {
+  return {
+      .name = "capture",
+      .operands = {{.name = "CLASS", .completes = Completes::class_name}},
+      .options = {{.letter = 'w',
+                   .name = "write",
+                   .value = "FILE",
+                   .help = "the trace, in pcapng; - is standard output",
+                   .completes = Completes::file,
+                   .required = true},
+                  {.name = "received", .help = "capture what the class receives"},
+                  {.name = "sent", .help = "capture what it sends"},
+                  {.name = "dropped", .help = "capture what it drops; without any of the three, all of them"},
+                  {.letter = 'c',
+                   .name = "count",
+                   .value = "N",
+                   .help = "end after N packets",
+                   .read = number_from(1)}},
+      .summary = "write what the class receives, sends and drops as a trace",
+      .details =
+          "What the class receives, sends and drops, as a pcapng trace that tcpdump and Wireshark read,\n"
+          "until interrupted. A CLASS is eth0/egress/dns, or dns where that is unique.",
+      .examples = {"headgatectl capture clients --dropped -w - | tcpdump -nr -",
+                   "headgatectl capture clients -w clients.pcapng -c 1000"},
+      .run = capture,
+  };
 }
 
 }  // namespace headgate

@@ -1,8 +1,9 @@
-#include "check_command.hpp"
-
+// headgatectl check: everything that is wrong with a configuration file. Needs no daemon.
 #include <nlohmann/json.hpp>
 
+#include "commands.hpp"
 #include "config/config_file.hpp"
+#include "invocation.hpp"
 #include "json_output.hpp"
 #include "output.hpp"
 #include "visible_text.hpp"
@@ -37,20 +38,34 @@ void print_check_result(const ConfigResult& result, const std::string& file) {
         counted(classes, "class", "classes") + "\n");
 }
 
-}  // namespace
-
 int check(const Invocation& invocation) {
-  const ConfigResult result = load_config(invocation.argument, FileUse::once);
+  const std::string file = invocation.operand("FILE");
+  const ConfigResult result = load_config(file, FileUse::once);
   if (invocation.json) {
-    Json json = {{"schema", kSchema}, {"file", invocation.argument}, {"valid", result.ok()}};
+    Json json = {{"schema", kSchema}, {"file", file}, {"valid", result.ok()}};
     json["errors"] = json["warnings"] = Json::array();
     for (const ConfigError& error : result.errors) json["errors"].push_back(place_json(error));
     for (const ConfigWarning& warning : result.warnings) json["warnings"].push_back(place_json(warning));
     print_json(json);
   } else {
-    print_check_result(result, invocation.argument);
+    print_check_result(result, file);
   }
   return result.ok() ? kExitOk : kExitUsage;
+}
+
+}  // namespace
+
+Command check_command() {
+  return {
+      .name = "check",
+      .operands = {{.name = "FILE", .completes = Completes::file}},
+      .summary = "validate a configuration file; needs no daemon",
+      .details =
+          "Validates a configuration file and prints everything that is wrong with it, each with file, line\n"
+          "and column. Needs no headgated and no privileges.",
+      .examples = {"headgatectl check /etc/headgate/headgate.toml && headgatectl reload"},
+      .run = check,
+  };
 }
 
 }  // namespace headgate

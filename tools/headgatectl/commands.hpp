@@ -1,13 +1,23 @@
-// What headgatectl can do.
+// What headgatectl can do: the table of its commands, in the order of help. A row is in the file of its name.
 #pragma once
 
-#include <span>
+#include <vector>
 
-#include "invocation.hpp"
+#include "command.hpp"
 
 namespace headgate {
 
-// The first is what no command means. Each throws ControlError when it fails, and OutputClosed.
-std::span<const Subcommand> subcommands();
+Command show_command();
+Command flows_command();
+Command plan_command();
+Command capture_command();
+Command reload_command();
+Command check_command();
+Command version_command();
+Command completion_command();
+Command help_command();
+
+// The first is what no command means.
+const std::vector<Command>& commands();
 
 }  // namespace headgate

@@ -1,15 +1,15 @@
-// What --help and the command help print, written from the tables of commands and options.
+// What --help and the command help print, written from the table of commands.
 #pragma once
 
-#include <span>
 #include <string>
+#include <vector>
 
-#include "invocation.hpp"
+#include "command.hpp"
 
 namespace headgate {
 
-std::string general_help(std::span<const Subcommand> subcommands);
+std::string general_help(const std::vector<Command>& commands);
 
-std::string help_of(const Subcommand& command);
+std::string help_of(const Command& command);
 
 }  // namespace headgate

@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "control_client.hpp"
 #include "help_text.hpp"
+#include "invocation.hpp"
 #include "json_output.hpp"
 #include "output.hpp"
 #include "standard_descriptors.hpp"
@@ -25,9 +26,9 @@ void report(const ControlError& error, bool json) {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  const Invocation invocation = parse_invocation(arguments, subcommands());
+  const Invocation invocation = parse_invocation(arguments, commands());
   if (invocation.help) {
-    print(invocation.command ? help_of(*invocation.command) : general_help(subcommands()));
+    print(invocation.command ? help_of(*invocation.command) : general_help(commands()));
     return kExitOk;
   }
   if (invocation.version) {

@@ -1,5 +1,4 @@
-#include "plan_command.hpp"
-
+// headgatectl plan: an address or a network gets the rate of a plan, or the lines of standard input theirs.
 #include <poll.h>
 #include <unistd.h>
 
@@ -10,8 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "commands.hpp"
 #include "control_client.hpp"
 #include "human_text.hpp"
+#include "invocation.hpp"
 #include "json_output.hpp"
 #include "member_lines.hpp"
 #include "output.hpp"
@@ -37,14 +38,15 @@ std::string plan_text(const Json& plan) {
 }
 
 int change_one(const Invocation& invocation) {
-  const auto& words = invocation.further;
-  const Json reply = ask_daemon(invocation.control, request_of(invocation.argument, words[0], words[1]));
+  const std::string member = invocation.operand("MEMBER");
+  const Json reply = ask_daemon(invocation.control,
+                                request_of(invocation.operand("CLASS"), member, invocation.operand("PLAN")));
   if (invocation.json) {
     print_json(reply);
     return kExitOk;
   }
   const Json &plan = reply.at("plan"), &before = reply.at("before");
-  print(visible(reply.at("class").get<std::string>()) + ": " + visible(words[0]) + " has " + plan_text(plan) +
+  print(visible(reply.at("class").get<std::string>()) + ": " + visible(member) + " has " + plan_text(plan) +
         (plan == before ? ", as before" : ", before " + plan_text(before)) + "\n");
   return kExitOk;
 }
@@ -99,7 +101,7 @@ class MembersOfInput {
       Json reply = {{"schema", kSchema}, {"error", {{"code", kErrorBadRequest}, {"message", line.error}}}};
       return refuse(line.number, std::move(reply), line.error);
     }
-    pipeline_.put(request_of(invocation_.argument, line.member, line.plan));
+    pipeline_.put(request_of(invocation_.operand("CLASS"), line.member, line.plan));
     sent_.push_back(line.number);
   }
 
@@ -159,14 +161,31 @@ class MembersOfInput {
   std::uint64_t refused_ = 0;
 };
 
+int plan(const Invocation& invocation) {
+  return invocation.operand("MEMBER") == "-" ? MembersOfInput(invocation).run() : change_one(invocation);
+}
+
 }  // namespace
 
-int plan(const Invocation& invocation) {
-  const auto& words = invocation.further;
-  if (words.size() == 1 && words[0] == "-") return MembersOfInput(invocation).run();
-  if (words.size() == 2) return change_one(invocation);
-  throw UsageError(
-      "\"plan\" needs CLASS MEMBER PLAN, or CLASS - and lines \"MEMBER PLAN\" on standard input");
+Command plan_command() {
+  return {
+      .name = "plan",
+      .operands = {{.name = "CLASS", .completes = Completes::class_name},
+                   {.name = "MEMBER", .alternative = "-"},
+                   {.name = "PLAN", .completes = Completes::plan}},
+      .summary = "give an address or network the rate of a plan",
+      .details =
+          "Makes MEMBER, an address or a network, a member of a plan of the class, or with the PLAN none of\n"
+          "no plan. Each key of its addresses has the plan's rate from its next packet on. Of several\n"
+          "networks that have an address the smallest says which plan it has. A reload keeps the change as\n"
+          "long as the file says of the member what it said then. With - it reads lines \"MEMBER PLAN\" "
+          "from\n"
+          "standard input, where # begins a comment, and sends all over one connection. A line that is\n"
+          "refused is named, and the rest goes on.",
+      .examples = {"headgatectl plan customers 10.0.0.5 gold", "headgatectl plan customers 10.0.0.5 none",
+                   "headgatectl plan eth0/egress/customers - < members"},
+      .run = plan,
+  };
 }
 
 }  // namespace headgate
