@@ -129,6 +129,7 @@ PatternStatistics PatternShape::statistics(const std::vector<Counted>& instances
     for (const ShaperReading& one : readings) add(reading, one);
     add_losses(sum, statistics);
     result.diverting += statistics.diverting ? 1 : 0;
+    sum.starved |= statistics.starved;
     if (!statistics.state.empty()) troubles.add(statistics.interface, statistics.state);
     result.interfaces.push_back(statistics.interface);
   }

@@ -714,11 +714,13 @@ ShapeStatistics Shape::statistics(Instant patience) {
   if (open && state.empty())
     state = "packets are not read or not sent in time; the dead-man switch lets them pass";
   if (state.empty()) state = bypass_;
-  if (state.empty()) state = starvation();
+  const std::string starved = starvation();
+  if (state.empty()) state = starved;
   return ShapeStatistics{.interface = config_.interface,
                          .direction = config_.direction,
                          .diverting = diverting() && !open,
                          .state = state,
+                         .starved = !starved.empty(),
                          .limits = attachment_ ? attachment_->limits() : std::vector<std::string>{},
                          .divert = attachment_ ? attachment_->divert().method() : common_.wanted_method(),
                          .shaper = sum_of(last_readings_),

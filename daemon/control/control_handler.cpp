@@ -162,6 +162,7 @@ Json answer_show(const Request& request, DaemonControl& daemon) {
   const DaemonStatus status = daemon.status();
   Json reply = status_reply(status);
   reply["kernel_lacks"] = status.kernel_lacks;
+  reply["delay_bounds_us"] = delay_bounds_json();
   Json& shapes = reply["shapes"] = Json::array();
   for (const ShapeStatistics& shape : status.shapes)
     if (request.instances || shape.config.pattern.empty()) shapes.push_back(to_json(shape));

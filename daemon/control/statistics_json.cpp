@@ -40,6 +40,10 @@ Json to_json(const DelaySummary& delay) {
       {"p50", microseconds(delay.p50)}, {"p99", microseconds(delay.p99)}, {"max", microseconds(delay.max)}};
 }
 
+Json to_json(const DelayTotals& delays) {
+  return {{"packets", delays.packets}, {"seconds", static_cast<double>(delays.microseconds) / 1e6}};
+}
+
 template <typename Key, typename Config>
 void add_member(Json& json, const Key& key, const Config& config) {
   if (key.write != nullptr) json[std::string(key.json_name)] = key.write(config);
@@ -88,6 +92,7 @@ Json class_json(const ClassStatistics& statistics, const ClassConfig* config) {
   json["dropped"] = to_json(statistics.dropped);
   json["queued"] = to_json(statistics.queued);
   json["delay_us"] = to_json(statistics.delay);
+  json["delays"] = to_json(statistics.delays);
   json["guaranteed"] = to_json(statistics.guaranteed);
   json["marked"] = to_json(statistics.marked);
   json["remarked"] = to_json(statistics.remarked);
@@ -119,6 +124,13 @@ Json key_json(const DecodedFlowKey& key) {
 
 }  // namespace
 
+Json delay_bounds_json() {
+  Json bounds = Json::array();
+  for (std::size_t i = 0; i < DelayTotals::kBounds; ++i)
+    bounds.push_back(DelayTotals::bound(i) / std::chrono::microseconds(1));
+  return bounds;
+}
+
 Json to_json(const Count& count) {
   return {{"packets", count.packets}, {"bytes", count.bytes}};
 }
@@ -149,6 +161,7 @@ Json to_json(const ShapeStatistics& shape) {
                {"pattern", text_or_null(shape.config.pattern)},
                {"diverting", shape.diverting},
                {"state", shape.state},
+               {"starved", shape.starved},
                {"limits", shape.limits},
                {"divert", to_text(shape.divert)}};
   for (const ShapeKey& key : shape_keys()) add_member(json, key, shape.config);

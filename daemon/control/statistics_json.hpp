@@ -10,6 +10,7 @@ namespace headgate {
 
 nlohmann::ordered_json to_json(const Count& count);
 nlohmann::ordered_json to_json(const DropCounts& dropped);  // all reasons, also those that are zero
+nlohmann::ordered_json delay_bounds_json();                 // DelayTotals::bound() in microseconds
 
 // `config` is that of the flow's class, `class_name` its name in full.
 nlohmann::ordered_json to_json(const FlowStatistics& flow, const ClassConfig& config,

@@ -21,6 +21,7 @@ DelayHistogram::Slice& DelayHistogram::slice(Instant now) {
   const std::int64_t second = second_of(now);
   Slice& slice = slices_[static_cast<std::size_t>(second % kSlices)];
   if (slice.second_ != second) {
+    slice.add_to(ended_);
     slice = {};
     slice.second_ = second;
   }
@@ -42,6 +43,21 @@ DelayCounts DelayHistogram::counts(Instant now) const {
     for (unsigned i = 0; i < DelayCounts::kBuckets; ++i) sum.counts_[i] += slice.counts_[i];
   }
   return sum;
+}
+
+// The buckets end where the totals' intervals do.
+void DelayHistogram::Slice::add_to(DelayTotals& totals) const {
+  for (unsigned i = 0; i < DelayCounts::kBuckets; ++i) {
+    const std::size_t doubling = i < 2 * DelayCounts::kSubBuckets ? 0 : (i >> DelayCounts::kSubBits) - 1;
+    totals.packets[std::min(doubling, DelayTotals::kBounds)] += counts_[i];
+  }
+  totals.microseconds += nanoseconds_ / 1000;
+}
+
+DelayTotals DelayHistogram::totals() const {
+  DelayTotals totals = ended_;
+  for (const Slice& slice : slices_) slice.add_to(totals);
+  return totals;
 }
 
 DelayCounts& DelayCounts::operator+=(const DelayCounts& other) {

@@ -26,6 +26,7 @@ void add_class(ShaperReading& sum, const ClassStatistics& one, const DelayCounts
   if (found == classes.end()) return;
   add_counts(*found, one);
   found->flows += one.flows;
+  found->delays += one.delays;
   found->guaranteed += one.guaranteed;
   found->marked += one.marked;
   found->remarked += one.remarked;

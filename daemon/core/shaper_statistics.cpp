@@ -34,6 +34,7 @@ ShaperStatistics Shaper::statistics(Instant now) {
          .dropped = shaped.counters.dropped,
          .queued = shaped.counters.queued,
          .delay = shaped.delays.summary(now),
+         .delays = shaped.delays.totals(),
          .guaranteed = shaped.guaranteed,
          .marked = shaped.marked,
          .remarked = shaped.remarked,

@@ -11,6 +11,7 @@
 #include "headgate/clock.hpp"
 #include "headgate/cost.hpp"
 #include "vocabulary/config.hpp"
+#include "vocabulary/delay_totals.hpp"
 #include "vocabulary/drop_reason.hpp"
 #include "vocabulary/flow_key.hpp"
 
@@ -66,6 +67,7 @@ struct ClassStatistics {
   DropCounts dropped{};
   Count queued;
   DelaySummary delay;
+  DelayTotals delays;
   // Of a class in the shape's tree.
   Count guaranteed;  // part of sent: what left by its guarantee; the rest was borrowed
   Count marked;      // part of sent: with "congestion experienced", set by its queue management
@@ -127,6 +129,7 @@ struct ShapeStatistics {
   Direction direction = Direction::egress;
   bool diverting = false;                         // false: the host is open, `state` says why
   std::string state;                              // "" or a sentence
+  bool starved = false;                           // its workers lately had too little processor time
   std::vector<std::string> limits;                // what is less here than it might be, a sentence each
   DivertMethod divert = DivertMethod::automatic;  // the method in use: tcx or clsact
   ShaperStatistics shaper;

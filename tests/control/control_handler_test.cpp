@@ -54,9 +54,11 @@ TEST(ControlHandler, ShowsWhatTheKernelLacksAndWhatIsLessForAShape) {
 TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
   const Json expected = Json::parse(R"({
     "schema": 1, "version": "0.1.0", "pid": 1234, "uptime_s": 7980.25, "config": "/etc/headgate/headgate.toml",
-    "kernel_lacks": [],
+    "kernel_lacks": [], "delay_bounds_us": [32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536,
+      131072, 262144, 524288, 1048576, 2097152, 4194304, 8388608],
     "shapes": [{
-      "interface": "eth0", "direction": "egress", "pattern": null, "diverting": true, "state": "", "limits": [], "divert": "tcx",
+      "interface": "eth0", "direction": "egress", "pattern": null, "diverting": true, "state": "", "starved": false,
+      "limits": [], "divert": "tcx",
       "forward_to": null, "segmentation": "auto", "capture": "bpf", "precision": "normal", "workers": 1, "overhead": 0, "mpu": 0,
       "control_limit": ["1000pps", "1mbit"], "rate": null, "groups": [],
       "received": {"packets": 61050, "bytes": 3669000},
@@ -93,6 +95,7 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
           "policed": {"packets": 0, "bytes": 0}}},
         "queued": {"packets": 0, "bytes": 0},
         "delay_us": {"p50": 0.0, "p99": 0.0, "max": 0.0},
+        "delays": {"packets": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], "seconds": 0.0},
         "guaranteed": {"packets": 0, "bytes": 0}, "marked": {"packets": 0, "bytes": 0},
         "remarked": {"packets": 0, "bytes": 0}, "held_by": null
       }, {
@@ -112,6 +115,7 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
           "policed": {"packets": 0, "bytes": 0}}},
         "queued": {"packets": 100, "bytes": 6000},
         "delay_us": {"p50": 97000.0, "p99": 99500.0, "max": 100012.345},
+        "delays": {"packets": [0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 90, 19890, 0, 0, 0, 0, 0, 0, 10], "seconds": 1940.5},
         "guaranteed": {"packets": 0, "bytes": 0}, "marked": {"packets": 0, "bytes": 0},
         "remarked": {"packets": 0, "bytes": 0}, "held_by": null
       }]

@@ -135,6 +135,10 @@ inline FakeDaemon::FakeDaemon() {
                                  {97'000us, 99'500us, 100'012'345ns}};
   clients_counts.dropped[static_cast<std::size_t>(DropReason::queue_full)] = {39'897, 2'393'820};
   clients_counts.dropped[static_cast<std::size_t>(DropReason::send_failed)] = {3, 180};
+  clients_counts.delays.packets[1] = clients_counts.delays.packets.back() = 10;
+  clients_counts.delays.packets[11] = 90;
+  clients_counts.delays.packets[12] = 19'890;
+  clients_counts.delays.microseconds = 1'940'500'000;
   eth0.shaper.unmatched = {1'000, 64'000};
   eth0.shaper.classes = {dns_counts, clients_counts};
   eth0.shaper.received = {61'050, 3'669'000};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -99,6 +100,36 @@ TEST(DelayHistogram, AddsUpAsIfAllHadBeenRecordedInOne) {
   EXPECT_EQ(sum.summary().p50, expected.p50);
   EXPECT_EQ(sum.summary().p99, expected.p99);
   EXPECT_EQ(sum.summary().max, expected.max);
+}
+
+TEST(DelayHistogram, TotalsHoldEachPacketOnceForAllTime) {
+  DelayHistogram histogram;
+  DelayTotals before;
+  std::uint64_t packets = 0;
+  for (int second = 0; second < 35; ++second) {
+    histogram.record(milliseconds(3), 7, kTestStart + seconds(second));
+    packets += 7;
+    const DelayTotals totals = histogram.totals();
+    EXPECT_EQ(std::accumulate(totals.packets.begin(), totals.packets.end(), std::uint64_t{0}), packets);
+    EXPECT_EQ(totals.microseconds, packets * 3'000);
+    for (std::size_t i = 0; i < totals.packets.size(); ++i) EXPECT_GE(totals.packets[i], before.packets[i]);
+    before = totals;
+  }
+}
+
+TEST(DelayHistogram, TotalsEndAtTheirBoundsExactly) {
+  for (std::size_t i = 0; i < DelayTotals::kBounds; ++i) {
+    DelayHistogram histogram;
+    histogram.record(DelayTotals::bound(i) - Duration(1), 1, kTestStart);
+    histogram.record(DelayTotals::bound(i), 1, kTestStart);
+    DelayTotals expected;
+    expected.packets[i] = expected.packets[i + 1] = 1;
+    expected.microseconds = histogram.totals().microseconds;
+    EXPECT_EQ(histogram.totals(), expected) << i;
+  }
+  DelayHistogram histogram;
+  histogram.record(Duration::zero(), 1, kTestStart);
+  EXPECT_EQ(histogram.totals().packets.front(), 1u);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <vector>
 
 #include "support/shaper_harness.hpp"
@@ -35,6 +36,8 @@ TEST(ShaperReading, SumsWhatSeveralShapersHaveCounted) {
   EXPECT_EQ(dropped_for(sum.classes[0], DropReason::queue_full).packets, 6u);
   EXPECT_EQ(sum.classes[0].queued.packets, 3u);
   EXPECT_EQ(sum.classes[0].delay.max, milliseconds(100));
+  const auto& delays = sum.classes[0].delays.packets;
+  EXPECT_EQ(std::accumulate(delays.begin(), delays.end(), std::uint64_t{0}), 4u);
   EXPECT_EQ(sum.classes[1].sent.packets, 1u);
   EXPECT_EQ(sum.classes[1].delay.max, Duration::zero());
 }

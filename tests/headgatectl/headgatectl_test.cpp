@@ -268,6 +268,45 @@ TEST_F(HeadgatectlTest, TellsItsOwnVersionWithoutADaemon) {
                 ": No such file or directory\nIs it running? See: systemctl status headgated\n");
 }
 
+TEST_F(HeadgatectlTest, WritesMetricsToAFileInOneStep) {
+  ServedSocket server(path, handler());
+  const std::string file = directory.file("headgate.prom"), other = directory.file("link");
+  std::ofstream(file) << "old";
+  std::filesystem::create_hard_link(file, other);
+  const Outcome outcome = run({"metrics", "--output", file});
+  EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.errors;
+  EXPECT_EQ(outcome.output, "");
+  EXPECT_EQ(read_all(file), run({"metrics"}).output);
+  EXPECT_THAT(read_all(file), HasSubstr("headgate_packets_sent_total{interface=\"eth0\""));
+  EXPECT_EQ(read_all(other), "old");  // what somebody reads meanwhile
+  EXPECT_EQ(std::filesystem::status(file).permissions(), std::filesystem::perms(0644));
+}
+
+TEST_F(HeadgatectlTest, LeavesNoPartOfMetricsThatCannotBeWritten) {
+  ServedSocket server(path, handler());
+  const std::string file = directory.file("is_a_directory");
+  std::filesystem::create_directory(file);
+  const Outcome outcome = run({"metrics", "-o", file});
+  EXPECT_EQ(outcome.exit_code, kExitRefused);
+  EXPECT_THAT(outcome.errors, AllOf(HasSubstr("cannot replace " + file), HasSubstr("directory")));
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
+    EXPECT_EQ(entry.path().string().find(file + "."), std::string::npos) << entry.path();
+}
+
+TEST_F(HeadgatectlTest, MetricsWithoutADaemonSaySo) {
+  const std::string file = directory.file("headgate.prom");
+  const Outcome outcome = run({"metrics", "--output", file});
+  EXPECT_EQ(outcome.exit_code, kExitNotRunning);
+  EXPECT_THAT(outcome.errors, HasSubstr("no headgated answers"));
+  EXPECT_THAT(read_all(file), HasSubstr("\nheadgate_up 0\n"));
+}
+
+TEST_F(HeadgatectlTest, MetricsAreNoJson) {
+  const Outcome outcome = run({"metrics", "--json"});
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_THAT(outcome.errors, HasSubstr("headgatectl -j show"));
+}
+
 TEST_F(HeadgatectlTest, KnowsTheSocketOfADeadDaemon) {
   {
     ServedSocket server(path, handler());

@@ -226,7 +226,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{
             "UnknownCommand",
             {"halt"},
-            R"(unknown command "halt", expected "show", "flows", "plan", "capture", "reload", "check", "version", "completion" or "help")"},
+            R"(unknown command "halt", expected "show", "flows", "plan", "capture", "metrics", "reload", "check", "version", "completion" or "help")"},
         Refusal{"MistypedCommandBesideAnOption",
                 {"-w", "2", "flwos", "dns"},
                 R"(unknown command "flwos", did you mean "flows"?)"},

@@ -11,6 +11,7 @@ Command show_command();
 Command flows_command();
 Command plan_command();
 Command capture_command();
+Command metrics_command();
 Command reload_command();
 Command check_command();
 Command version_command();

@@ -4,6 +4,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -98,7 +99,7 @@ ControlError no_reply(const std::string& path, std::chrono::seconds waited) {
               " s: it is busy, as with a reload of many shapes, or stopped\nSee: systemctl status headgated"};
 }
 
-FileDescriptor connect_to(const std::string& path) {
+FileDescriptor connect_to(const std::string& path, std::chrono::seconds patience) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
@@ -109,8 +110,8 @@ FileDescriptor connect_to(const std::string& path) {
   std::memcpy(address.sun_path, path.data(), path.size());
   FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket) throw ControlError(kExitRefused, "system", "cannot create a socket: " + error_text(errno));
-  const timeval patience{kPatience.count(), 0};
-  setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);  // connect() takes it, too
+  const timeval timeout{patience.count(), 0};
+  setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);  // connect() takes it, too
   if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0) {
     throw connect_failure(path, errno);
   }
@@ -154,7 +155,7 @@ ControlError error_of(const Json& reply, const std::string& path) {
 
 Json ask_daemon(const std::string& path, const Json& request, std::chrono::seconds patience) {
   std::string rest;
-  return ask(connect_to(path), path, request, patience, rest);
+  return ask(connect_to(path, std::min(patience, kPatience)), path, request, patience, rest);
 }
 
 DaemonStream open_stream(const std::string& path, const Json& request) {

@@ -30,13 +30,14 @@ inline constexpr std::chrono::seconds kPatience(10);
 // A reload of hundreds of shapes waits for the kernel for some tenths of a second each. The unit gives it as long.
 inline constexpr std::chrono::seconds kReloadPatience(120);
 
-// One connection, one request. Waits at most `patience` for the reply. Throws ControlError for whatever goes wrong,
+// One connection, one request. Waits at most `patience` to connect, and as long for the reply. Throws ControlError for whatever goes wrong,
 // an error reply included.
 nlohmann::ordered_json ask_daemon(const std::string& path, const nlohmann::ordered_json& request,
                                   std::chrono::seconds patience = kPatience);
 
 // The parts, for request_pipeline.hpp.
-FileDescriptor connect_to(const std::string& path);  // throws ControlError
+FileDescriptor connect_to(const std::string& path,
+                          std::chrono::seconds patience = kPatience);  // throws ControlError
 std::string request_line(const nlohmann::ordered_json& request);
 // Error replies, too. Throws ControlError for what is no reply, or one of another schema.
 nlohmann::ordered_json parse_reply(std::string_view line, const std::string& path);
