@@ -1,8 +1,11 @@
 // The completion scripts as the shells run them, against a real socket.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -148,8 +151,48 @@ TEST_F(CompletionTest, OffersTheSameInFish) {
   EXPECT_THAT(fish("capture -w f completion"), IsEmpty());
 }
 
-TEST_F(CompletionTest, ReadsAsAScriptOfZsh) {
-  EXPECT_THAT(lines_of("zsh -n " + script("zsh") + " 2>&1"), IsEmpty());
+// zsh completes on a terminal alone: what the line is after the tabulator, as its line editor has it.
+std::string line_in_zsh(const std::string& directory, const std::string& typed) {
+  const std::string file = directory + "/line";
+  std::ofstream(directory + "/.zshrc")
+      << "fpath=(" << directory << " $fpath)\nautoload -Uz compinit\ncompinit -u -d " << directory
+      << "/dump\n"
+      << "tell() { print -r -- $BUFFER > " << file << "; exit }\nzle -N tell\nbindkey '^X' tell\n";
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    setenv("ZDOTDIR", directory.c_str(), 1);
+    setenv("TERM", "dumb", 1);
+    execlp("zsh", "zsh", "-i", nullptr);
+    _exit(99);
+  }
+  const std::string keys = typed + "\t\x18";
+  EXPECT_EQ(write(terminal, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+  std::array<char, 4096> screen;
+  while (read(terminal, screen.data(), screen.size()) > 0) continue;
+  close(terminal);
+  waitpid(child, nullptr, 0);
+  std::ifstream stream(file);
+  std::string line;
+  std::getline(stream, line);
+  return line;
+}
+
+TEST_F(CompletionTest, OffersTheSameInZsh) {
+  ServedSocket server(path, [this](std::string_view line) { return handle_request(line, daemon).line; });
+  std::filesystem::rename(script("zsh"), directory.file("_headgatectl"));
+  std::ofstream(directory.file("home.toml"));
+  const auto zsh = [&](const std::string& typed) {
+    return line_in_zsh(directory.path(), "headgatectl --control " + path + " " + typed)
+        .substr(std::string("headgatectl --control " + path + " ").size());
+  };
+  EXPECT_EQ(zsh("fl"), "flows ");
+  EXPECT_EQ(zsh("flows --li"), "flows --limit=");
+  EXPECT_EQ(zsh("--by"), "--bytes ");
+  EXPECT_EQ(zsh("help cap"), "help capture ");
+  EXPECT_EQ(zsh("check " + directory.file("ho")), "check " + directory.file("home.toml") + " ");
+  EXPECT_EQ(zsh("flows -n 5 eth0/egress/d"), "flows -n 5 eth0/egress/dns ");
+  EXPECT_EQ(zsh("capture -w f vi"), "capture -w f video ");
 }
 
 }  // namespace

@@ -8,11 +8,10 @@ constexpr std::string_view kNames = R"zsh(
 _headgatectl_names() {
   local kind=$1
   shift
-  local -a control names
-  [[ -n $opt_args[--control] ]] && control=(--control ${opt_args[--control]})
-  names=(${(f)" $(headgatectl $control completion $kind $line[1] 2 > / dev / null) "})
-                                    compadd "$@" -
-                                    a names
+  local -a names
+  [[ -n $opt_args[--control] ]] && control=(--control ${(Q)opt_args[--control]})
+  names=(${(f)"$(headgatectl $control completion $kind $line[1] 2>/dev/null)"})
+  compadd "$@" -a names
 }
 _headgatectl_classes() { _headgatectl_names classes "$@" }
 _headgatectl_interfaces() { _headgatectl_names interfaces "$@" }
@@ -83,10 +82,12 @@ std::string zsh_completion(const std::vector<Command>& commands) {
          "zsh\n" +
          std::string(kNames) + "\n_headgatectl_commands() {\n  local -a commands=(\n" + described +
          "  )\n  _describe -t commands command commands\n}\n"
-         "\n_headgatectl() {\n  local curcontext=$curcontext state line\n  typeset -A opt_args\n"
+         "\n_headgatectl() {\n  local curcontext=$curcontext state line\n  local -a control\n  local -A "
+         "opt_args\n"
          "  local -a general=(\n" +
-         general + "  )\n  _arguments -C -S $general" + own +
+         general + "  )\n  _arguments -C -S -A '-*' $general" + own +
          " \\\n    '1:command:_headgatectl_commands' '*:: :->words' && return\n"
+         "  [[ -n $opt_args[--control] ]] && control=(--control ${(Q)opt_args[--control]})\n"
          "  case $state in\n    words)\n      case $words[1] in\n" +
          cases + "      esac\n      ;;\n  esac\n}\n\n_headgatectl \"$@\"\n";
 }
