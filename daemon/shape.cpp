@@ -12,7 +12,9 @@
 
 #include "config/compiled_matches.hpp"
 #include "config/quantity_text.hpp"
+#include "config/shape_classifier.hpp"
 #include "core/class_plans.hpp"
+#include "core/shaper_settings.hpp"
 #include "ethernet_needs.hpp"
 #include "linux/shape_lock.hpp"
 
@@ -46,73 +48,6 @@ std::uint64_t random_seed() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
-// Of two limits, either of which may not be set, the lesser.
-template <typename Limit>
-std::optional<Limit> lesser(const std::optional<Limit>& one, const std::optional<Limit>& other) {
-  if (!one || !other) return one ? one : other;
-  return std::min(*one, *other);
-}
-
-std::optional<PacketRate> slower(const std::optional<PacketRate>& one,
-                                 const std::optional<PacketRate>& other) {
-  if (!one || !other) return one ? one : other;
-  using Wide = unsigned __int128;
-  return Wide{one->packets} * other->seconds < Wide{other->packets} * one->seconds ? one : other;
-}
-
-// From a class or group up to the link.
-std::optional<BitRate> narrowest_above(const TreePlace& place, const ShapeConfig& config) {
-  const auto parent = std::find_if(config.groups.begin(), config.groups.end(),
-                                   [&](const GroupConfig& group) { return group.name == place.parent; });
-  return lesser(place.ceiling,
-                parent == config.groups.end() ? config.rate : narrowest_above(parent->place, config));
-}
-
-// Whichever plan a super-packet's flow has, it is cut as that needs it.
-std::optional<PlanConfig> tightest_of(const ClassConfig& config) {
-  if (config.plans.empty()) return std::nullopt;
-  PlanConfig tightest{
-      .name = {}, .rate = config.rate, .burst = {}, .queue = config.queue, .members_file = {}};
-  for (const PlanConfig& plan : config.plans) {
-    tightest.rate.packets = slower(tightest.rate.packets, plan.rate.packets);
-    tightest.rate.bits = lesser(tightest.rate.bits, plan.rate.bits);
-    tightest.queue.packets = lesser(tightest.queue.packets, plan.queue.packets);
-    tightest.queue.bytes = lesser(tightest.queue.bytes, plan.queue.bytes);
-    tightest.queue.time = lesser(tightest.queue.time, plan.queue.time);
-  }
-  return tightest;
-}
-
-// The shaper knows only classes: each is told what its link adds, and how narrow its way is.
-std::vector<ClassConfig> classes_of(const ShapeConfig& config) {
-  std::vector<ClassConfig> classes = config.classes;
-  for (ClassConfig& one : classes) {
-    one.link_layer = {.overhead = config.overhead, .mpu = config.mpu};
-    one.narrowest = narrowest_above(one.place, config);
-    one.tightest = tightest_of(one);
-  }
-  return classes;
-}
-
-// Each behind its parent.
-std::vector<GroupConfig> parents_first(std::vector<GroupConfig> groups) {
-  for (auto next = groups.begin(); next != groups.end();) {
-    const auto has_parent = [&](const GroupConfig& group) {
-      return group.place.parent.empty() || std::any_of(groups.begin(), next, [&](const GroupConfig& one) {
-               return one.name == group.place.parent;
-             });
-    };
-    const auto placed = std::stable_partition(next, groups.end(), has_parent);
-    if (placed == next) break;
-    next = placed;
-  }
-  return groups;
-}
-
-TreeConfig tree_of(const ShapeConfig& config) {
-  return {.rate = config.rate, .groups = parents_first(config.groups)};
-}
-
 // The capture is the one that the shape has, whatever was said.
 void refuse_what_only_the_kernel_knows(const ShapeConfig& config) {
   if (config.capture == CaptureMethod::bpf) return;
@@ -141,17 +76,13 @@ CgroupPlaces places_of(const ShapeConfig& config, SharedDivert& common) {
   }
 }
 
-std::shared_ptr<const Classifier> make_classifier(const ShapeConfig& config, std::uint64_t hash_seed,
-                                                  CompiledMatches& matches, const CgroupPlaces& cgroups) {
-  Classifier::Matchers matchers;
-  for (const ClassConfig& one : config.classes) {
-    const CompiledMatch match = one.match.empty() ? CompiledMatch{} : matches.get(one.match);
-    if (!match.error.empty())
-      throw std::runtime_error(title_of(config) + ": class " + one.name + ": match: " + match.error);
-    matchers.push_back(match.matcher);
+std::shared_ptr<const Classifier> classifier_of(const ShapeConfig& config, std::uint64_t hash_seed,
+                                                CompiledMatches& matches, const CgroupPlaces& cgroups) {
+  try {
+    return make_classifier(config, hash_seed, matches, cgroups);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(title_of(config) + ": " + error.what());
   }
-  return std::make_shared<const Classifier>(classes_of(config), std::move(matchers), hash_seed,
-                                            config.control_limit, cgroups);
 }
 
 std::vector<HookClass> make_hook_classes(const ShapeConfig& config, CompiledMatches& matches,
@@ -200,7 +131,7 @@ Shape::Shape(SharedDivert& common, const DaemonConfig& daemon, const ShapeConfig
       config_(config),
       hash_seed_(random_seed()),
       cgroups_(places_of(config, common_)),
-      classifier_(make_classifier(config, hash_seed_, matches_, cgroups_)),
+      classifier_(classifier_of(config, hash_seed_, matches_, cgroups_)),
       hook_classes_(make_hook_classes(config, matches_, *classifier_)),
       parts_(make_parts(daemon, config, workers, memory, seats)),
       asked_readings_(parts_.size()),
@@ -350,7 +281,7 @@ void Shape::prepare(const ShapeConfig& config) {
     parts.push_back({.change = part->shaper.prepare(classes_of(config), tree_of(config)),
                      .waiter = &part->worker().waiter()});
   CgroupPlaces cgroups = places_of(config, common_);
-  const auto classifier = make_classifier(config, hash_seed_, matches_, cgroups);
+  const auto classifier = classifier_of(config, hash_seed_, matches_, cgroups);
   std::vector<HookClass> hook_classes = make_hook_classes(config, matches_, *classifier);
   prepare_networks(hook_classes);
   prepared_ = Prepared{.config = config,

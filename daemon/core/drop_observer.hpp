@@ -16,7 +16,8 @@ class DropObserver {
 
   // A packet that asked for room.
   virtual void dropped(const ArrivingPacket& packet, DropReason reason) = 0;
-  // A packet that had been queued: its frame, tag put back, in parts.
+  // A packet that had been queued: its frame, tag put back, in parts. In front of the first stands what is kept with it
+  // (ShaperLimits::frame_prefix).
   virtual void dropped(ClassIndex class_index, std::span<const std::span<const std::byte>> frame,
                        DropReason reason) = 0;
 };

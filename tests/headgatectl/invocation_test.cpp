@@ -188,10 +188,23 @@ TEST(Invocation, CanTellTheOperandsOfEachCommandApart) {
   }
 }
 
-// The words of an example up to what the shell makes of the rest.
+// The words of an example up to what the shell makes of the rest; what stands in quotation marks is one.
 std::vector<std::string> words_of(const std::string& example) {
-  std::istringstream stream(example.substr(0, example.find_first_of("|&<>")));
-  return {std::istream_iterator<std::string>(stream), {}};
+  std::vector<std::string> words(1);
+  bool quoted = false;
+  for (const char character : example) {
+    if (character == '"') {
+      quoted = !quoted;
+    } else if (!quoted && std::string_view("|&<>").find(character) != std::string_view::npos) {
+      break;
+    } else if (!quoted && character == ' ') {
+      if (!words.back().empty()) words.emplace_back();
+    } else {
+      words.back() += character;
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
 }
 
 TEST(Invocation, AcceptsTheExamplesOfEachCommand) {
@@ -226,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{
             "UnknownCommand",
             {"halt"},
-            R"(unknown command "halt", expected "show", "flows", "plan", "capture", "metrics", "reload", "check", "version", "completion" or "help")"},
+            R"(unknown command "halt", expected "show", "flows", "plan", "capture", "metrics", "reload", "check", "simulate", "version", "completion" or "help")"},
         Refusal{"MistypedCommandBesideAnOption",
                 {"-w", "2", "flwos", "dns"},
                 R"(unknown command "flwos", did you mean "flows"?)"},
@@ -297,7 +310,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"DroppedAndShow",
                 {"show", "--dropped"},
                 R"(--dropped does not go with "show", but with "capture")"},
-        Refusal{"LimitAndShow", {"show", "-n", "5"}, R"(-n does not go with "show", but with "flows")"},
+        Refusal{"LimitAndShow",
+                {"show", "-n", "5"},
+                R"(-n does not go with "show", but with "flows" and "simulate")"},
         Refusal{"BytesAndFlows", {"flows", "-b"}, R"(-b does not go with "flows", but with "show")"},
         Refusal{"PlanWithoutClass", {"plan"}, R"("plan" needs a CLASS, as in plan CLASS {MEMBER PLAN | -})"},
         Refusal{"PlanWithoutPlan",

@@ -36,6 +36,7 @@ struct Option {
   Completes completes = Completes::nothing;
   std::string_view value_left_out;  // what it then stands for; empty: the value must be there
   bool required = false;
+  bool repeats = false;  // may be given several times: Invocation::values()
 };
 
 struct Command {

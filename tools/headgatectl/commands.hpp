@@ -14,6 +14,7 @@ Command capture_command();
 Command metrics_command();
 Command reload_command();
 Command check_command();
+Command simulate_command();
 Command version_command();
 Command completion_command();
 Command help_command();

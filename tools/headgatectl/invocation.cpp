@@ -41,7 +41,7 @@ void check_words(const std::vector<std::string>& words, const Command& command) 
 void refuse_repetition(const CommandLine& line) {
   std::set<const Option*> seen;
   for (const GivenOption& given : line.options) {
-    if (!seen.insert(given.option).second && !given.value.empty())
+    if (!seen.insert(given.option).second && !given.option->repeats && !given.value.empty())
       throw UsageError("option " + in_quotes("--" + std::string(given.option->name)) + " is given twice");
   }
 }
@@ -74,6 +74,10 @@ void take_option(const GivenOption& given, Invocation& invocation) {
     invocation.json = true;
   } else if (name == "control") {
     invocation.control = std::any_cast<std::string>(value_of(given));
+  } else if (given.option->repeats) {
+    std::vector<std::string> values = invocation.values(name);
+    values.push_back(std::any_cast<std::string>(value_of(given)));
+    invocation.options[std::string(name)] = values;
   } else {
     invocation.options[std::string(name)] = value_of(given);
   }

@@ -40,6 +40,11 @@ struct Invocation {
     if (given == options.end()) return std::nullopt;
     return std::any_cast<T>(given->second);
   }
+
+  // Of an option that may be given several times: its texts, in order.
+  std::vector<std::string> values(std::string_view option) const {
+    return value<std::vector<std::string>>(option).value_or(std::vector<std::string>());
+  }
 };
 
 // A sentence for the user. Exit code 1.

@@ -46,7 +46,8 @@ std::string option_spec(const Option& option) {
     value =
         (option.value_left_out.empty() ? ":" : "::") + escaped(option.value) + ":" + action(option.completes);
   const std::string sign = option.value.empty() ? "" : option.value_left_out.empty() ? "=" : "=-";
-  if (option.letter == '\0') return "'" + name + sign + help + value + "'";
+  if (option.letter == '\0')
+    return std::string(option.repeats ? "'*" : "'") + name + sign + help + value + "'";
   const std::string letter = std::string("-") + option.letter;
   const std::string letter_sign = option.value.empty() ? "" : option.value_left_out.empty() ? "+" : "-";
   return "'(" + letter + " " + name + ")'{" + letter + letter_sign + "," + name + sign + "}'" + help + value +
