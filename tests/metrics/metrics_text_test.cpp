@@ -122,7 +122,16 @@ TEST(MetricsText, CountsTheInterfacesOfAPatternTogether) {
   EXPECT_EQ(found.at(of("headgate_pattern_interfaces", pattern)), 2);
   EXPECT_EQ(found.at(of("headgate_pattern_diverting_interfaces", pattern)), 1);
   EXPECT_EQ(found.at(of("headgate_pattern_refused_interfaces", pattern)), 1);
+  EXPECT_EQ(found.at(of("headgate_open", pattern)), 1);
   for (const auto& [name, value] : found) EXPECT_EQ(name.find("veth1"), std::string::npos) << name;
+}
+
+TEST(MetricsText, APatternWithoutInterfacesIsNotOpen) {
+  FakeDaemon daemon;
+  add_pattern(daemon);
+  daemon.status_now.patterns[0].interfaces.clear();
+  daemon.status_now.patterns[0].diverting = 0;
+  EXPECT_EQ(samples(daemon).at(of("headgate_open", R"(interface="veth*",direction="egress")")), 0);
 }
 
 TEST(MetricsText, EachFamilyStandsTogetherAndIsDescribedOnce) {

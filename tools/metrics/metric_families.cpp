@@ -17,7 +17,7 @@ constexpr MetricFamily kInterfaceMetrics[] = {
     {"headgate_open", gauge,
      "1 while packets of the interface go on unshaped, because headgated does not take them out of the "
      "kernel.",
-     "/diverting", one_if_false},
+     "", one_if_open},
     {"headgate_troubled", gauge, "1 while something is wrong with the interface; headgatectl show says what.",
      "/state", one_if_said},
     {"headgate_starved", gauge, "1 while the workers of the interface have too little processor time.",

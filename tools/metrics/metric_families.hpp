@@ -14,7 +14,7 @@ struct MetricFamily {
   std::string_view name;  // of a counter without "_total"
   MetricType type;
   std::string_view help;
-  const char* member;  // a JSON pointer; what is not there has no sample
+  const char* member;  // a JSON pointer, "" is the object itself; what is not there has no sample
   MetricJson (*value)(const MetricJson& member) = number_of;
 };
 

@@ -33,8 +33,10 @@ MetricJson one_if_true(const MetricJson& member) {
   return member.is_boolean() ? MetricJson(member.get<bool>() ? 1 : 0) : MetricJson();
 }
 
-MetricJson one_if_false(const MetricJson& member) {
-  return member.is_boolean() ? MetricJson(member.get<bool>() ? 0 : 1) : MetricJson();
+MetricJson one_if_open(const MetricJson& shape) {
+  if (const auto interfaces = shape.find("interfaces"); interfaces != shape.end())
+    return shape.at("diverting_interfaces").get<std::size_t>() < interfaces->size() ? 1 : 0;
+  return shape.at("diverting").get<bool>() ? 0 : 1;
 }
 
 MetricJson one_if_said(const MetricJson& member) {

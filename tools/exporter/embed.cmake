@@ -1,0 +1,11 @@
+# cmake -DOUTPUT=FILE -DSOURCES="kName=PATH;..." -P embed.cmake: files as arrays of a header.
+set(text "// Made of the files of page/.\n#pragma once\n\nnamespace headgate {\n\n")
+foreach(source IN LISTS SOURCES)
+  string(REPLACE "=" ";" source "${source}")
+  list(GET source 0 name)
+  list(GET source 1 path)
+  file(READ "${path}" bytes HEX)
+  string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
+  string(APPEND text "inline constexpr char ${name}[] = {${bytes}};\n\n")
+endforeach()
+file(WRITE "${OUTPUT}" "${text}}  // namespace headgate\n")
