@@ -17,7 +17,7 @@ ONLY_RELEASE = ("change_test.py", "churn_test.py", "death_test.py", "debian_kern
 WITH_THREAD_SANITIZER = ("reload_test.py", "stop_test.py", "bypass_test.py")
 # Of the tests that judge time, those that say most in little time.
 SOONEST = ("death_test.py", "rate_test.py", "starvation_test.py")
-PROGRAMS = ("headgated", "headgatectl", "traffic_send", "traffic_receive")
+PROGRAMS = ("headgated", "headgatectl", "headgate-exporter", "traffic_send", "traffic_receive")
 INSTALLED = ("headgate_limiters_shared",)  # what cmake --install takes besides
 
 EXPLANATION = """

@@ -11,8 +11,9 @@ import time
 
 import processes
 
-_FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-          "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--remote-debugging-pipe"]
+_FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+          "--remote-debugging-pipe"]
 
 
 class Browser:
@@ -80,7 +81,8 @@ class Browser:
     def wait_for(self, expression, patience=10):
         deadline = time.monotonic() + patience
         while not self.evaluate(expression):
-            assert time.monotonic() < deadline, f"not within {patience} s: {expression}\n{self.evaluate('document.body.innerText')}"
+            assert time.monotonic() < deadline, (
+                f"not within {patience} s: {expression}\n{self.evaluate('document.body.innerText')}")
             time.sleep(0.05)
 
     def look(self, width, height, scheme="light"):

@@ -39,7 +39,7 @@ def pytest_configure(config):
     if os.geteuid() != 0:
         pytest.exit("the integration tests need root (network namespaces): NOT RUN", returncode=3)
     programs = ROOT / "build" / config.getoption("preset") / "bin"
-    for program in ("headgated", "headgatectl", "traffic_send", "traffic_receive"):
+    for program in ("headgated", "headgatectl", "headgate-exporter", "traffic_send", "traffic_receive"):
         if not (programs / program).exists():
             pytest.exit(f"{programs / program} is not built", returncode=3)
     config.programs = programs

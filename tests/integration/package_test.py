@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import shutil
+import time
 
 import pytest
 
@@ -149,6 +151,30 @@ def test_a_removed_package_leaves_its_configuration_and_a_purged_one_nothing(ins
     assert_network_is_open(net)
     dpkg(installed, "--purge", "headgate")
     assert installed.run("find", "/etc", "/lib", "/run", "/usr", "/var", "-xdev", "-name", "*headgate*").stdout == ""
+
+
+def test_the_exporter_of_its_package_serves_unprivileged_and_locked_in(installed, packages, figure):
+    dpkg(installed, "--install", packages.find("headgate-exporter_*.deb"))
+    try:
+        installed.systemctl("start", "headgate-exporter")  # which returns when it listens
+        get = "exec 3<>/dev/tcp/127.0.0.1/9469; printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3"
+        answer = installed.run("bash", "-c", get).stdout
+        assert "\nheadgate_up 1\n" in answer, answer + installed.journal("headgate-exporter")
+        pid = installed.outside_pid(installed.property("headgate-exporter", "MainPID"))
+        with open(f"/proc/{pid}/status") as status:
+            fields = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+        assert "0" not in fields["Uid"].split()
+        assert {int(fields[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
+        assert installed.run("systemd-analyze", "--no-pager", "verify", "headgate-exporter.service").stderr == ""
+        report = installed.run("systemd-analyze", "--no-pager", "security", "headgate-exporter.service").stdout
+        exposure = float(re.search(r"exposure level for headgate-exporter.service: ([\d.]+)", report)[1])
+        figure("exposure level of the exporter, of 10", exposure)
+        assert exposure <= 1.5
+        installed.systemctl("stop", "headgated")
+        time.sleep(0.3)  # what it knows may be that old
+        assert "\nheadgate_up 0\n" in installed.run("bash", "-c", get).stdout
+    finally:
+        dpkg(installed, "--purge", "headgate-exporter")
 
 
 def test_programs_find_the_library_by_its_packages(machine, packages):
