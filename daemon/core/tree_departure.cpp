@@ -68,8 +68,8 @@ void ShaperState::join_round(ShapedClass& shaped, BacklogNumber number) {
 // One more flow of the round has packets; `first` is its first.
 void ShaperState::begin_turns(ShapedClass& shaped, const StoredPacket& first) {
   if (shaped.ready++ > 0) return;
-  tree->rates.begin(shaped.node, shaped.parameters.link_bytes(first.cost()), first.earliest);
-  note_event();
+  if (tree->rates.begin(shaped.node, shaped.parameters.link_bytes(first.cost()), first.earliest))
+    note_event();
 }
 
 std::size_t ScheduleState::release_from_trees(Instant now, std::span<DuePacket> out) {

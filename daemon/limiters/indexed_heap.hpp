@@ -50,6 +50,9 @@ class IndexedHeap {
   }
 
   // The number is in this heap.
+  Key key(const Places& places, std::uint32_t number) const { return entries_[places.places_[number]].key; }
+
+  // The number is in this heap.
   void set_key(Places& places, std::uint32_t number, Key key) {
     const std::size_t place = places.places_[number];
     if (key == entries_[place].key) return;
@@ -82,30 +85,49 @@ class IndexedHeap {
   static constexpr std::size_t kChildren = 4;
   static std::size_t parent(std::size_t place) { return (place - 1) / kChildren; }
 
-  void put(Places& places, std::size_t place, const Entry& entry) {
-    entries_[place] = entry;
-    places.places_[entry.number] = static_cast<std::uint32_t>(place);
-  }
+  // Where entries and places lie does not change while one moves: said to the compiler, which cannot know.
+  struct Moving {
+    Entry* entries;
+    std::uint32_t* places;
+
+    void put(std::size_t place, const Entry& entry) const {
+      entries[place] = entry;
+      places[entry.number] = static_cast<std::uint32_t>(place);
+    }
+  };
+  Moving moving(Places& places) { return {entries_.data(), places.places_.data()}; }
 
   void rise(Places& places, std::size_t place, const Entry& entry) {
-    for (; place > 0 && entry.key < entries_[parent(place)].key; place = parent(place))
-      put(places, place, entries_[parent(place)]);
-    put(places, place, entry);
+    const Moving heap = moving(places);
+    for (; place > 0 && entry.key < heap.entries[parent(place)].key; place = parent(place))
+      heap.put(place, heap.entries[parent(place)]);
+    heap.put(place, entry);
   }
 
   void sink(Places& places, std::size_t place, const Entry& entry) {
-    while (true) {
-      const std::size_t first_child = place * kChildren + 1;
-      if (first_child >= entries_.size()) break;
-      const std::size_t end = std::min(first_child + kChildren, entries_.size());
-      std::size_t least = first_child;
-      for (std::size_t child = first_child + 1; child < end; ++child)
-        if (entries_[child].key < entries_[least].key) least = child;
-      if (entry.key <= entries_[least].key) break;
-      put(places, place, entries_[least]);
+    const Moving heap = moving(places);
+    const std::size_t size = entries_.size();
+    for (std::size_t child = place * kChildren + 1; child < size; child = place * kChildren + 1) {
+      const std::size_t least = child + kChildren <= size ? least_of_four(heap.entries, child)
+                                                          : least_of(heap.entries, child, size);
+      if (entry.key <= heap.entries[least].key) break;
+      heap.put(place, heap.entries[least]);
       place = least;
     }
-    put(places, place, entry);
+    heap.put(place, entry);
+  }
+
+  // Without branches, which could not be foretold.
+  static std::size_t least_of_four(const Entry* entries, std::size_t first) {
+    const std::size_t one = first + (entries[first + 1].key < entries[first].key ? 1 : 0);
+    const std::size_t other = first + 2 + (entries[first + 3].key < entries[first + 2].key ? 1 : 0);
+    return entries[other].key < entries[one].key ? other : one;
+  }
+  static std::size_t least_of(const Entry* entries, std::size_t first, std::size_t end) {
+    std::size_t least = first;
+    for (std::size_t child = first + 1; child < end; ++child)
+      least = entries[child].key < entries[least].key ? child : least;
+    return least;
   }
 
   std::vector<Entry> entries_;

@@ -27,9 +27,22 @@ std::uint64_t bits_of(const std::optional<BitRate>& rate) {
 
 }  // namespace
 
+void RateTree::Clock::set(std::uint64_t bits_per_second) {
+  rate = bits_per_second;
+  if (rate != 0) reciprocal = std::numeric_limits<std::uint64_t>::max() / rate;
+}
+
+// A division takes longer than all else that a packet's charge does. The product with the reciprocal is the quotient or one
+// less: it lacks numerator / 2^64 at most, which is below 1/2.
 ExactTime RateTree::Clock::time_of(std::uint64_t bytes) const {
   const std::uint64_t numerator = bytes * kNanosecondsOfAByte;  // less than 2^63 also for kCreditPackets
-  return {static_cast<std::int64_t>(numerator / rate), numerator % rate};
+  auto quotient = static_cast<std::uint64_t>(static_cast<unsigned __int128>(numerator) * reciprocal >> 64);
+  std::uint64_t remainder = numerator - quotient * rate;
+  if (remainder >= rate) {
+    remainder -= rate;
+    ++quotient;
+  }
+  return {static_cast<std::int64_t>(quotient), remainder};
 }
 
 // Nothing has been sent for want of packets: that time is nobody's credit.
@@ -50,11 +63,7 @@ void RateTree::Clock::charge(std::uint64_t bytes, std::int64_t departure, std::i
 }
 
 RateTree::RateTree(std::span<const TreeNodeConfig> configs)
-    : nodes_(configs.size()),
-      children_(1),
-      ready_places_(configs.size()),
-      gate_places_(configs.size()),
-      guarantee_places_(configs.size()) {
+    : nodes_(configs.size()), children_(1), places_(configs.size()), guarantee_places_(configs.size()) {
   std::size_t guarantees = 0;
   std::vector<std::array<std::size_t, kPriorities>> of_priority(1);
   for (TreeNode number = 0; number < nodes_.size(); ++number) {
@@ -63,49 +72,64 @@ RateTree::RateTree(std::span<const TreeNodeConfig> configs)
     node.parent = config.parent;
     node.priority = config.priority;
     node.share_of_byte = (1U << kShareBits) / config.weight;
-    node.ceiling.rate = bits_of(config.ceiling);
-    node.guarantee.rate = bits_of(config.guarantee);
+    node.ceiling.set(bits_of(config.ceiling));
+    node.guarantee.set(bits_of(config.guarantee));
     guarantees += config.guarantee ? 1 : 0;
     if (number == kLink) continue;
     assert(config.parent < number && config.priority < kPriorities && config.weight > 0);
     Node& parent = nodes_[config.parent];
     if (parent.children == 0) {
       parent.children = static_cast<std::uint32_t>(children_.size());
-      children_.emplace_back().virtual_time.fill(kVirtualStart);
+      for (Ready& ready : children_.emplace_back()) ready.virtual_time = kVirtualStart;
       of_priority.emplace_back();
     }
     ++of_priority[parent.children][config.priority];
   }
   for (std::size_t i = 0; i < children_.size(); ++i)
     for (unsigned priority = 0; priority < kPriorities; ++priority)
-      children_[i].ready[priority].reserve(of_priority[i][priority]);
+      children_[i][priority].by_start.reserve(of_priority[i][priority]);
   gates_.reserve(nodes_.size());
   upcoming_.reserve(guarantees);
   deadlines_.reserve(guarantees);
 }
 
-void RateTree::begin(TreeNode number, std::uint64_t bytes, Instant instant) {
+bool RateTree::begin(TreeNode number, std::uint64_t bytes, Instant instant) {
   const std::int64_t now = nanoseconds(instant);
-  assert(bytes > 0 && nodes_[number].bytes == 0 && nodes_[number].children == 0);
-  nodes_[number].bytes = static_cast<std::uint32_t>(bytes);
-  for (TreeNode each = number;; each = nodes_[each].parent) {
-    Node& node = nodes_[each];
-    node.see(nodes_[number].bytes);
-    if (node.backlogged++ == 0 && node.ceiling.set()) node.ceiling.begin(now);
-    if (each == kLink) break;
-  }
-  if (has_guarantee(nodes_[number])) begin_guarantee(nodes_[number], now);
+  Node& node = nodes_[number];
+  assert(bytes > 0 && node.offers == 0 && node.children == 0);
   const bool somebody = somebody_may_send();
+  node.offers = static_cast<std::uint32_t>(bytes);
+  see(number, node.offers);
+  begin_backlog(number, now);
+  if (has_guarantee(node)) begin_guarantee(node, now);
   place_guarantee(number, now);
   place_path(number, now);
   if (!somebody) may_send_since_ = now;
+  return !somebody;
+}
+
+// Up to the first parent that has seen one as large: those above it have, too.
+void RateTree::see(TreeNode number, std::uint32_t packet) {
+  for (; packet > nodes_[number].largest; number = nodes_[number].parent) nodes_[number].see(packet);
 }
 
 void RateTree::Node::see(std::uint32_t packet) {
-  if (packet <= largest) return;
   largest = packet;
   for (Clock* clock : {&ceiling, &guarantee})
     if (clock->set()) clock->credit = clock->time_of(std::uint64_t{kCreditPackets} * packet).nanoseconds;
+}
+
+void RateTree::begin_backlog(TreeNode number, std::int64_t now) {
+  for (;; number = nodes_[number].parent) {
+    Node& node = nodes_[number];
+    if (node.backlogged++ > 0) return;
+    if (node.ceiling.set()) node.ceiling.begin(now);
+    if (number == kLink) return;
+  }
+}
+
+void RateTree::end_backlog(TreeNode number) {
+  while (--nodes_[number].backlogged == 0 && number != kLink) number = nodes_[number].parent;
 }
 
 // What comes at a rate just above its guarantee is sent at once, in part as excess, so that the guarantee's clock opens while
@@ -120,12 +144,9 @@ void RateTree::begin_guarantee(Node& node, std::int64_t now) const {
 }
 
 void RateTree::end(TreeNode number) {
-  assert(nodes_[number].bytes != 0);
-  nodes_[number].bytes = 0;
-  for (TreeNode each = number;; each = nodes_[each].parent) {
-    --nodes_[each].backlogged;
-    if (each == kLink) break;
-  }
+  assert(nodes_[number].offers != 0);
+  nodes_[number].offers = 0;
+  end_backlog(number);
   place_guarantee(number, 0);
   place_path(number, 0);
 }
@@ -135,11 +156,11 @@ RateTree::Turn RateTree::next(Instant instant) {
   if (!nodes_[kLink].ceiling.open(now)) return {};
   advance(now);
   if (!deadlines_.empty()) return {.node = deadlines_.first().number, .guaranteed = true};
-  if (!wants(nodes_[kLink])) return {};
+  if (nodes_[kLink].offers == 0) return {};
   TreeNode number = kLink;
   while (nodes_[number].children != 0) {
-    const Children& children = children_[nodes_[number].children];
-    number = children.ready[static_cast<unsigned>(std::countr_zero(children.priorities))].first().number;
+    const auto priority = static_cast<unsigned>(std::countr_zero(nodes_[number].offers));
+    number = children_[nodes_[number].children][priority].by_start.first().number;
   }
   return {.node = number};
 }
@@ -171,97 +192,94 @@ void RateTree::sent(const Turn& turn, std::uint64_t bytes, std::uint64_t behind,
   const std::int64_t now = nanoseconds(instant);
   const std::int64_t left = nanoseconds(departure);
   Clock& link = nodes_[kLink].ceiling;
+  const std::int64_t credit_of_link = link.credit;  // before what stands behind counts
   Node& sender = nodes_[turn.node];
-  sender.bytes = static_cast<std::uint32_t>(behind);
+  sender.offers = static_cast<std::uint32_t>(behind);
   if (turn.guaranteed) sender.guarantee.charge(bytes, left, sender.guarantee.credit);
-  for (TreeNode each = turn.node;; each = nodes_[each].parent) {
+  see(turn.node, sender.offers);
+  if (behind == 0) end_backlog(turn.node);
+  for (TreeNode each = turn.node; each != kLink; each = nodes_[each].parent) {
     Node& node = nodes_[each];
-    node.see(sender.bytes);
-    if (behind == 0) --node.backlogged;
-    if (each == kLink) break;
-    if (node.ceiling.set()) node.ceiling.charge(bytes, left, std::max(node.ceiling.credit, link.credit));
-    if (!turn.guaranteed) charge_share(each, bytes);
-    place(each, now);
+    if (node.ceiling.set()) node.ceiling.charge(bytes, left, std::max(node.ceiling.credit, credit_of_link));
+    if (turn.guaranteed)
+      place(each, now);
+    else
+      charge_share(each, bytes, now);
   }
   if (link.set()) link.charge(bytes, left, 0);
   place_guarantee(turn.node, now);
 }
 
 // Start-time fair queueing: the virtual time is the latest start tag of a packet that was sent, and the tag of the next is
-// the finish tag of this one.
-void RateTree::charge_share(TreeNode number, std::uint64_t bytes) {
+// the finish tag of this one. The node is ready, and then goes to where it belongs.
+void RateTree::charge_share(TreeNode number, std::uint64_t bytes, std::int64_t now) {
   Node& node = nodes_[number];
-  Children& children = children_[nodes_[node.parent].children];
-  children.virtual_time[node.priority] = std::max(children.virtual_time[node.priority], node.start);
-  node.finish = node.start + bytes * node.share_of_byte;
-  node.start = node.finish;
-  if (ready_places_.none(number)) return;
-  children.ready[node.priority].set_key(ready_places_, number, static_cast<std::int64_t>(node.start));
-  if (node.finish >= kRebaseAt) rebase(children, node.priority);
+  Ready& siblings = siblings_of(node);
+  const auto start = static_cast<std::uint64_t>(siblings.by_start.key(places_, number));
+  siblings.virtual_time = std::max(siblings.virtual_time, start);
+  node.finish = start + bytes * node.share_of_byte;
+  if (node.offers != 0 && node.ceiling.open(now))
+    siblings.by_start.set_key(places_, number, static_cast<std::int64_t>(node.finish));
+  else
+    place(number, now);
+  if (node.finish >= kRebaseAt) rebase(node.parent, node.priority);
 }
 
 // Tags are compared as numbers, so they begin anew before they are too large for that.
-void RateTree::rebase(Children& children, unsigned priority) {
-  const std::uint64_t by = children.virtual_time[priority] - kVirtualStart;
-  const auto lower = [by](std::uint64_t& tag) { tag = tag > by ? tag - by : 0; };
-  const auto parent = static_cast<std::uint32_t>(&children - children_.data());
+void RateTree::rebase(TreeNode parent, unsigned priority) {
+  Ready& ready = children_[nodes_[parent].children][priority];
+  const std::uint64_t by = ready.virtual_time - kVirtualStart;
   for (TreeNode number = 1; number < nodes_.size(); ++number) {
     Node& node = nodes_[number];
-    if (nodes_[node.parent].children != parent || node.priority != priority) continue;
-    lower(node.start);
-    lower(node.finish);
+    if (node.parent == parent && node.priority == priority) node.finish -= std::min(node.finish, by);
   }
-  children.virtual_time[priority] = kVirtualStart;
-  children.ready[priority].lower_keys(static_cast<std::int64_t>(by));
-}
-
-// Has a packet to send, of its own or of a child that may.
-bool RateTree::wants(const Node& node) const {
-  return node.children == 0 ? node.bytes != 0 : children_[node.children].priorities != 0;
+  ready.virtual_time = kVirtualStart;
+  ready.by_start.lower_keys(static_cast<std::int64_t>(by));
 }
 
 // From a node up, as far as something changes for the parents.
 void RateTree::place_path(TreeNode number, std::int64_t now) {
-  for (; number != kLink; number = nodes_[number].parent) {
-    const bool wanted = wants(nodes_[nodes_[number].parent]);
+  while (number != kLink) {
+    const Node& parent = nodes_[nodes_[number].parent];
+    const bool offered = parent.offers != 0;
     place(number, now);
-    if (wanted == wants(nodes_[nodes_[number].parent])) break;
+    if (offered == (parent.offers != 0)) break;
+    number = nodes_[number].parent;
   }
 }
 
 // To where a node belongs: among its parent's ready children, among those that wait for their ceiling, or nowhere.
 void RateTree::place(TreeNode number, std::int64_t now) {
-  const Node& node = nodes_[number];
-  const bool wanting = wants(node);
-  const bool ready = wanting && node.ceiling.open(now);
-  if (ready != !ready_places_.none(number)) ready ? make_ready(number) : leave_ready(number);
-  const bool waiting = wanting && !ready;
-  const bool was_waiting = !gate_places_.none(number);
-  if (waiting && was_waiting)
-    gates_.set_key(gate_places_, number, node.ceiling.opens());
-  else if (waiting)
-    gates_.push(gate_places_, number, node.ceiling.opens());
-  else if (was_waiting)
-    gates_.remove(gate_places_, number);
+  Node& node = nodes_[number];
+  const Place before = node.place;
+  node.place = node.offers == 0 ? Place::nowhere : node.ceiling.open(now) ? Place::ready : Place::gate;
+  if (node.place == before) {
+    if (before == Place::gate) gates_.set_key(places_, number, node.ceiling.opens());
+    return;
+  }
+  if (before == Place::ready) leave_ready(number);
+  if (before == Place::gate) gates_.remove(places_, number);
+  if (node.place == Place::ready) make_ready(number);
+  if (node.place == Place::gate) gates_.push(places_, number, node.ceiling.opens());
 }
 
 // A node joins at the virtual time, or up to a packet before it, each by another part. With one tag for all, nodes of one
 // weight and one size of packets would send in a row for ever, and whoever's ceiling opens would wait for the whole row.
 void RateTree::make_ready(TreeNode number) {
-  Node& node = nodes_[number];
-  Children& children = children_[nodes_[node.parent].children];
+  const Node& node = nodes_[number];
+  Ready& siblings = siblings_of(node);
   const std::uint64_t packet = std::uint64_t{node.largest} * node.share_of_byte;
   const std::uint64_t part = (number * 0x9e37'79b9U) >> 24;  // of 256: golden section
-  node.start = std::max(node.finish, children.virtual_time[node.priority] - packet / 256 * part);
-  children.ready[node.priority].push(ready_places_, number, static_cast<std::int64_t>(node.start));
-  children.priorities |= 1U << node.priority;
+  const std::uint64_t start = std::max(node.finish, siblings.virtual_time - packet / 256 * part);
+  siblings.by_start.push(places_, number, static_cast<std::int64_t>(start));
+  nodes_[node.parent].offers |= 1U << node.priority;
 }
 
 void RateTree::leave_ready(TreeNode number) {
   const Node& node = nodes_[number];
-  Children& children = children_[nodes_[node.parent].children];
-  children.ready[node.priority].remove(ready_places_, number);
-  if (children.ready[node.priority].empty()) children.priorities &= ~(1U << node.priority);
+  Ready& siblings = siblings_of(node);
+  siblings.by_start.remove(places_, number);
+  if (siblings.by_start.empty()) nodes_[node.parent].offers &= ~(1U << node.priority);
 }
 
 // To where a class with a guarantee belongs: by its deadline when it may send, else by the time at which it may.
@@ -270,12 +288,12 @@ void RateTree::place_guarantee(TreeNode number, std::int64_t now) {
   if (!has_guarantee(node)) return;
   const bool placed = !guarantee_places_.none(number);
   const auto remove = [&] { (node.in_time ? deadlines_ : upcoming_).remove(guarantee_places_, number); };
-  if (node.bytes == 0) {
+  if (node.offers == 0) {
     if (placed) remove();
     return;
   }
   const bool in_time = guarantee_opens(node) <= now;
-  const std::int64_t key = in_time ? node.guarantee.opens() + node.guarantee.time_of(node.bytes).nanoseconds
+  const std::int64_t key = in_time ? node.guarantee.opens() + node.guarantee.time_of(node.offers).nanoseconds
                                    : guarantee_opens(node);
   IndexedHeap& heap = in_time ? deadlines_ : upcoming_;
   if (placed && in_time == node.in_time) return heap.set_key(guarantee_places_, number, key);

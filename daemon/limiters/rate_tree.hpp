@@ -56,8 +56,8 @@ class RateTree {
   // The first node is the link. Throws std::bad_alloc.
   explicit RateTree(std::span<const TreeNodeConfig> nodes);
 
-  // A class had nothing to send and now has a packet of so many bytes.
-  void begin(TreeNode node, std::uint64_t bytes, Instant now);
+  // A class had nothing to send and now has a packet of so many bytes. False: next_event() is what it was before.
+  bool begin(TreeNode node, std::uint64_t bytes, Instant now);
   // Its packets are gone, or may not go: by another way than sent().
   void end(TreeNode node);
 
@@ -96,10 +96,12 @@ class RateTree {
  private:
   // A rate's clock: when it allows the next packet.
   struct Clock {
-    std::uint64_t rate = 0;  // bits a second; 0: allows all
     ExactTime time{kLongAgo, 0};
-    std::int64_t credit = 0;  // time of kCreditPackets of the node's largest packets so far
+    std::uint64_t rate = 0;        // bits a second; 0: allows all
+    std::uint64_t reciprocal = 0;  // 2^64 / rate, for time_of()
+    std::int64_t credit = 0;       // time of kCreditPackets of the node's largest packets so far
 
+    void set(std::uint64_t bits_per_second);
     bool set() const { return rate != 0; }
     std::int64_t opens() const { return rounded_up(time); }
     bool open(std::int64_t now) const { return opens() <= now; }
@@ -110,23 +112,29 @@ class RateTree {
   };
   static constexpr std::int64_t kLongAgo = -(std::int64_t{1} << 62);
 
-  // Children by priority, each in order of its start tag.
-  struct Children {
-    std::array<IndexedHeap, kPriorities> ready;
-    std::array<std::uint64_t, kPriorities> virtual_time{};
-    std::uint32_t priorities = 0;  // a bit for each that has a child in `ready`
+  // Children of one priority that are ready, in order of their start tags.
+  struct alignas(32) Ready {
+    IndexedHeap by_start;
+    std::uint64_t virtual_time = 0;
   };
+  using Children = std::array<Ready, kPriorities>;
 
+  // Where a node is: among its parent's ready children, or among those that wait for their ceiling.
+  enum class Place : std::uint8_t { nowhere, ready, gate };
+
+  // What each packet changes comes first, so that a node without a guarantee is little more than one line of the cache.
   struct alignas(64) Node {
     TreeNode parent = kLink;
-    std::uint32_t children = 0;       // place among children_; of a class none
-    std::uint32_t backlogged = 0;     // classes below it, or itself, that have something to send
-    std::uint32_t bytes = 0;          // of a class: its first packet
-    std::uint32_t largest = 0;        // packet so far
+    std::uint32_t children = 0;    // place among children_; of a class none
+    std::uint32_t backlogged = 0;  // children that have something to send, in time or not; of a class itself
+    // What it has to send that it may. Of a class: its first packet's bytes. Of a parent: a bit for each priority that has a
+    // ready child.
+    std::uint32_t offers = 0;
+    std::uint32_t largest = 0;        // packet so far, of a parent's children, too
     std::uint32_t share_of_byte = 0;  // of virtual time: 2^28 / weight
-    std::uint64_t start = 0;          // tag of virtual time, while ready
-    std::uint64_t finish = 0;
+    std::uint64_t finish = 0;         // tag of virtual time
     std::uint8_t priority = 0;
+    Place place = Place::nowhere;
     bool in_time = false;    // its guarantee allows its packet: it is among deadlines_, not upcoming_
     std::int64_t early = 0;  // a packet may go so much before its guarantee's clock
     Clock ceiling;
@@ -138,22 +146,24 @@ class RateTree {
 
   bool has_guarantee(const Node& node) const { return node.guarantee.set(); }
   std::int64_t guarantee_opens(const Node& node) const { return node.guarantee.opens() - node.early; }
+  Ready& siblings_of(const Node& node) { return children_[nodes_[node.parent].children][node.priority]; }
+  bool somebody_may_send() const { return nodes_[kLink].offers != 0 || !deadlines_.empty(); }
+  void see(TreeNode number, std::uint32_t packet);
+  void begin_backlog(TreeNode number, std::int64_t now);
+  void end_backlog(TreeNode number);
   void begin_guarantee(Node& node, std::int64_t now) const;
-  bool wants(const Node& node) const;
-  bool somebody_may_send() const { return wants(nodes_[kLink]) || !deadlines_.empty(); }
   void advance(std::int64_t now);
   void place(TreeNode number, std::int64_t now);
   void place_path(TreeNode number, std::int64_t now);
   void place_guarantee(TreeNode number, std::int64_t now);
   void make_ready(TreeNode number);
   void leave_ready(TreeNode number);
-  void charge_share(TreeNode number, std::uint64_t bytes);
-  void rebase(Children& children, unsigned priority);
+  void charge_share(TreeNode number, std::uint64_t bytes, std::int64_t now);
+  void rebase(TreeNode parent, unsigned priority);
 
   std::vector<Node> nodes_;
   std::vector<Children> children_;  // the first is nobody's
-  IndexedHeap::Places ready_places_;
-  IndexedHeap::Places gate_places_;
+  IndexedHeap::Places places_;      // among ready children, or in gates_
   IndexedHeap::Places guarantee_places_;
   IndexedHeap
       gates_;  // nodes that want to send and are held up by their ceiling, by the time at which it opens
