@@ -90,7 +90,7 @@ void ShaperState::admit_batch(std::span<const ArrivingPacket> batch, Instant now
 }
 
 // Its headers may be changed before it leaves, so its frame is never lent.
-void ShaperState::admit_in_tree(const ArrivingPacket& packet, FlowNumber flow) {
+[[gnu::flatten]] void ShaperState::admit_in_tree(const ArrivingPacket& packet, FlowNumber flow) {
   FlowRecord& record = flows[flow];
   ShapedClass& shaped = *classes[record.class_number];
   if (!make_place_in_tree(record.queue)) return drop(packet, flow, DropReason::pool_full);

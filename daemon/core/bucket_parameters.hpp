@@ -18,9 +18,10 @@ struct BucketParameters {
   // Bytes on the link of so many packets of so many bytes; of several packets, as if all were of one size.
   std::uint64_t link_bytes(const Cost& cost) const;
 
+  // What every packet reads lies in two lines of the cache.
   RateLimit packets;
-  RateLimit bits;
   LinkLayer link_layer;
+  RateLimit bits;
 };
 
 // What every packet goes through, to be inlined.

@@ -64,11 +64,11 @@ struct alignas(64) ShapedClass {
   ClassIndex index = kUnmatched;
   bool polices = false;  // there is a policer
   std::unique_ptr<ClassPlans> plans;
-  alignas(64) ClassCounters counters;
-  Count marked;      // in a tree: sent with "congestion experienced", set here
-  Count remarked;    // part of sent, when it is: what exceeded and goes on with another code point
-  Count guaranteed;  // in a tree, part of sent: what its guarantee let go; the rest was borrowed
-  BucketParameters parameters;
+  alignas(64) Count guaranteed;  // in a tree, part of sent: what its guarantee let go; the rest was borrowed
+  ClassCounters counters;
+  Count marked;    // in a tree: sent with "congestion experienced", set here
+  Count remarked;  // part of sent, when it is: what exceeded and goes on with another code point
+  alignas(64) BucketParameters parameters;
   BucketParameters parameters_before;  // of the generation before
   ClassConfig config;
   DelayHistogram delays;
@@ -99,7 +99,7 @@ struct alignas(64) ShapedClass {
 
   void prefetch() const {
     prefetch_line(&round);
-    prefetch_line(&counters);
+    prefetch_line(&guaranteed);
     prefetch_line(&parameters);
     prefetch_line(&parameters.bits);
     prefetch_line(&config.queue);

@@ -79,7 +79,7 @@ std::size_t ScheduleState::release_from_trees(Instant now, std::span<DuePacket> 
   return count;
 }
 
-std::size_t ShaperState::release_from_tree(Instant now, std::span<DuePacket> out) {
+[[gnu::flatten]] std::size_t ShaperState::release_from_tree(Instant now, std::span<DuePacket> out) {
   RateTree& rates = tree->rates;
   std::size_t count = 0;
   while (count < out.size()) {

@@ -93,7 +93,8 @@ RateTree::RateTree(std::span<const TreeNodeConfig> configs)
   deadlines_.reserve(guarantees);
 }
 
-bool RateTree::begin(TreeNode number, std::uint64_t bytes, Instant instant) {
+// Flattened, as sent(): the calls of what they are cut into would cost them a tenth of their instructions.
+[[gnu::flatten]] bool RateTree::begin(TreeNode number, std::uint64_t bytes, Instant instant) {
   const std::int64_t now = nanoseconds(instant);
   Node& node = nodes_[number];
   assert(bytes > 0 && node.offers == 0 && node.children == 0);
@@ -187,8 +188,8 @@ Instant RateTree::departure(const Turn& turn, Instant from, Instant now) const {
   return std::min(now, Instant{Duration{departure}});
 }
 
-void RateTree::sent(const Turn& turn, std::uint64_t bytes, std::uint64_t behind, Instant departure,
-                    Instant instant) {
+[[gnu::flatten]] void RateTree::sent(const Turn& turn, std::uint64_t bytes, std::uint64_t behind,
+                                     Instant departure, Instant instant) {
   const std::int64_t now = nanoseconds(instant);
   const std::int64_t left = nanoseconds(departure);
   Clock& link = nodes_[kLink].ceiling;

@@ -159,7 +159,7 @@ class RateTree {
   void make_ready(TreeNode number);
   void leave_ready(TreeNode number);
   void charge_share(TreeNode number, std::uint64_t bytes, std::int64_t now);
-  void rebase(TreeNode parent, unsigned priority);
+  [[gnu::cold, gnu::noinline]] void rebase(TreeNode parent, unsigned priority);
 
   std::vector<Node> nodes_;
   std::vector<Children> children_;  // the first is nobody's
