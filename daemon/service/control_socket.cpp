@@ -28,6 +28,10 @@ constexpr std::uint64_t kTimerTag = 1;
 constexpr std::uint64_t kFirstClientTag = 2;
 
 constexpr std::size_t kReadBytes = 16 * 1024;
+// Requests of a client are answered in a row, and their replies sent at once, until there are so many bytes of these or so
+// much time is over: others wait for as long.
+constexpr std::size_t kReplyBytesAtOnce = 16 * 1024;
+constexpr Duration kAnsweringTime = std::chrono::milliseconds(1);
 constexpr int kStreamReadsAtOnce = 16;  // per dispatch() and client
 constexpr int kAcceptsAtOnce =
     64;  // per dispatch(), so that a flood of connections cannot hold the main loop
@@ -55,7 +59,7 @@ std::string error_line(std::string_view code, std::string_view message) {
 struct Client {
   FileDescriptor socket;
   std::string input;        // what has been read and not answered
-  std::string output;       // the reply under way
+  std::string output;       // the replies under way
   std::size_t written = 0;  // of output
   Instant deadline{};       // for the line or the reply that is under way
   bool end_of_input = false;
@@ -102,6 +106,7 @@ struct ControlSocket::State {
   bool progress(Client& client);
   bool send_output(Client& client);
   bool read_input(Client& client);
+  bool answer_lines(Client& client);
   bool answer_next_line(Client& client);
   void reply_to(Client& client, ControlReply reply);
   ControlReply handle(std::string_view line) const;
@@ -180,7 +185,7 @@ void ControlSocket::State::hang_up(std::uint64_t tag) {
   serve(tag);
 }
 
-// At most one request. False: the client is done with or gone.
+// At most one row of requests. False: the client is done with or gone.
 bool ControlSocket::State::progress(Client& client) {
   if (!send_output(client)) return false;
   if (!client.output.empty()) return true;
@@ -188,7 +193,7 @@ bool ControlSocket::State::progress(Client& client) {
   if (client.stream) return send_stream(client);
   const bool has_line = client.input.find('\n') != std::string::npos;
   if (!has_line && !client.end_of_input && !read_input(client)) return false;
-  return answer_next_line(client);
+  return answer_lines(client) && send_output(client);
 }
 
 bool ControlSocket::State::send_output(Client& client) {
@@ -219,6 +224,19 @@ bool ControlSocket::State::read_input(Client& client) {
   return true;
 }
 
+// Those that have been read. False: the client has left after the last one.
+bool ControlSocket::State::answer_lines(Client& client) {
+  const Instant until = monotonic_now() + kAnsweringTime;
+  const auto goes_on = [&] {
+    return client.output.size() < kReplyBytesAtOnce && !client.closing && !client.stream &&
+           client.input.find('\n') != std::string::npos && monotonic_now() < until;
+  };
+  do {
+    if (!answer_next_line(client)) return false;
+  } while (goes_on());
+  return true;
+}
+
 // A last line without its end is a line, too.
 bool ControlSocket::State::answer_next_line(Client& client) {
   const std::size_t end = client.input.find('\n');
@@ -227,14 +245,14 @@ bool ControlSocket::State::answer_next_line(Client& client) {
     client.input.clear();
     client.closing = true;
     reply_to(client, error_line(kErrorBadRequest, "the request is longer than 65536 bytes"));
-    return send_output(client);
+    return true;
   }
   if (end == std::string::npos && !client.end_of_input) return true;
   if (client.input.empty()) return false;  // and the end of input
   ControlReply reply = handle(std::string_view(client.input).substr(0, length));
   client.input.erase(0, end == std::string::npos ? end : end + 1);
   reply_to(client, std::move(reply));
-  return send_output(client);
+  return true;
 }
 
 // False: the client is gone, or it has everything.
@@ -261,9 +279,8 @@ void ControlSocket::State::feed_streams() {
 }
 
 void ControlSocket::State::reply_to(Client& client, ControlReply reply) {
-  client.output = std::move(reply.line);
+  client.output += reply.line;
   client.stream = std::move(reply.stream);
-  client.written = 0;
   client.deadline = monotonic_now() + limits.client_timeout;
 }
 

@@ -9,9 +9,10 @@
 // Limits:
 // - At most kMaxControlClients at once; one more is told "busy" and closed.
 // - A line of more than kMaxRequestBytes is answered with an error, and the client is closed.
-// - While a client has not taken its reply, no further request of it is read. So it holds at most one reply and one read's
-//   worth of input.
-// - A client has `client_timeout` for each line and as long again to take the reply; then it is closed.
+// - Requests that a client sends ahead are answered in a row of up to 1 ms or 16 KiB, whose replies are sent at once. While
+//   it has not taken them, no further request of it is read. So it holds at most 16 KiB, one reply and one read's worth of
+//   input.
+// - A client has `client_timeout` for each line and as long again to take the replies; then it is closed.
 //
 // A reply may be followed by bytes without end (ControlReply::stream), for as many clients as the handler allows. A client
 // that takes none of what waits for it for `client_timeout` is closed.
@@ -65,7 +66,7 @@ class ControlSocket {
   ControlSocket& operator=(const ControlSocket&) = delete;
 
   int descriptor() const;  // readable when dispatch() has work: an epoll instance of its own
-  void dispatch();         // at most one request of each client
+  void dispatch();         // at most one row of requests of each client
 
  private:
   struct State;
