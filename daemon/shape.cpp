@@ -707,6 +707,7 @@ void Shape::change_member(const std::string& class_name, const Member& member, s
   const auto config = std::find_if(config_.classes.begin(), config_.classes.end(),
                                    [&](const ClassConfig& one) { return one.name == class_name; });
   if (config == config_.classes.end() || config->plans.empty()) return;
+  const auto class_index = static_cast<ClassIndex>(config - config_.classes.begin());
   const std::size_t in_force = config->members.members ? config->members.members->size() : 0;
   std::size_t& room = member_rooms_.try_emplace(class_name, member_room(in_force)).first->second;
   const bool is_short = members > room;
@@ -714,12 +715,9 @@ void Shape::change_member(const std::string& class_name, const Member& member, s
   const std::optional<FlowKey> key = only_key_of(member.prefix, config->key);
   const std::uint32_t hash = key ? hash_key(*key, class_hash_seed(class_name, hash_seed_)) : 0;
   for (const auto& part : parts_) {
-    const auto update = std::make_shared<Shaper::MemberUpdate>(
-        Shaper::MemberUpdate{.member = member, .key = key, .hash = hash});
-    if (is_short) update->table = std::make_unique<MemberTable>(all(), config->plans.size(), room);
-    part->worker().ask_later([&shaper = part->shaper, class_name, update](Instant now) {
-      if (const auto index = shaper.find_class(class_name)) shaper.change_member(*index, *update, now);
-    });
+    Shaper::MemberUpdate update{.member = member, .key = key, .hash = hash, .table = nullptr};
+    if (is_short) update.table = std::make_unique<MemberTable>(all(), config->plans.size(), room);
+    part->worker().change_member({&part->shaper, class_index, std::move(update)});
   }
 }
 

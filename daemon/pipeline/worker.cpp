@@ -1,9 +1,15 @@
 #include "pipeline/worker.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace headgate {
+namespace {
+
+constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+
+}  // namespace
 
 Worker::Worker(const ScheduleLimits& limits, MemorySource& memory, Waiter& waiter, Clock& clock)
     : waiter_(waiter), clock_(clock), schedule_(limits, memory, clock.now()), outgoing_(schedule_, clock) {}
@@ -15,6 +21,7 @@ void Worker::run() {
   give_back_slots();
   {
     const std::lock_guard lock(requests_mutex_);
+    change_members(kAll);
     runs_ = false;
   }
   run_requests();
@@ -28,6 +35,7 @@ void Worker::stop() {
 // The worker's whole work.
 void Worker::go_round() {
   if (has_requests_.load(std::memory_order_relaxed)) run_requests();
+  change_members(kMembersAtOnce);
   attend_to_ports();
   const Instant began = clock_.now();
   const std::size_t read_count = read();
@@ -152,7 +160,7 @@ void Worker::sleep_until(std::optional<Instant> next) {
 
 bool Worker::has_work() const {
   return stopping_.load(std::memory_order_seq_cst) || has_requests_.load(std::memory_order_seq_cst) ||
-         std::any_of(ports_.begin(), ports_.end(), [](const PortEntry& entry) {
+         !members_.empty() || std::any_of(ports_.begin(), ports_.end(), [](const PortEntry& entry) {
            return entry.port->has_hand_overs() || entry.port->can_go_on() || entry.port->has_ended();
          });
 }
@@ -202,14 +210,6 @@ bool Worker::send_some(Port& port, Instant give_up) {
 }
 
 std::future<void> Worker::ask(Request request) {
-  return add_request(std::move(request), true);
-}
-
-void Worker::ask_later(Request request) {
-  add_request(std::move(request), false);
-}
-
-std::future<void> Worker::add_request(Request request, bool wake) {
   PendingRequest pending{.request = std::move(request), .done = {}};
   std::future<void> done = pending.done.get_future();
   bool runs = false;
@@ -218,14 +218,33 @@ std::future<void> Worker::add_request(Request request, bool wake) {
     requests_.push_back(std::move(pending));
     has_requests_.store(true, std::memory_order_seq_cst);
     runs = runs_;
-    if (requests_.size() >= kMostWaiting) wake = true;
   }
-  if (!runs) {
-    run_requests();
-  } else if (wake) {
+  if (runs) {
     waiter_.wake();
+  } else {
+    run_requests();
   }
   return done;
+}
+
+void Worker::change_member(MemberUpdateOf update) {
+  {
+    const std::lock_guard lock(requests_mutex_);
+    members_.push(std::move(update));
+    if (!runs_) return change_members(kAll);
+  }
+  if (++members_unwoken_ < kMembersAtOnce) return;
+  members_unwoken_ = 0;
+  waiter_.wake();
+}
+
+void Worker::change_members(std::size_t limit) {
+  if (members_.first() == nullptr) return;
+  const Instant now = clock_.now();
+  for (; limit > 0 && members_.first() != nullptr; --limit, members_.pop()) {
+    MemberUpdateOf& each = *members_.first();
+    each.shaper->change_member(each.class_index, each.update, now);
+  }
 }
 
 bool Worker::call(Request request, Duration patience) {
@@ -243,6 +262,7 @@ void Worker::run_requests() {
     has_requests_.store(false, std::memory_order_relaxed);
   }
   if (requests.empty()) return;
+  change_members(kAll);  // those that came before
   give_back_slots();
   for (PendingRequest& pending : requests) {
     try {

@@ -17,6 +17,7 @@
 
 #include "core/schedule.hpp"
 #include "headgate/clock.hpp"
+#include "pipeline/member_queue.hpp"
 #include "pipeline/outgoing_batch.hpp"
 #include "pipeline/port.hpp"
 #include "pipeline/waiter.hpp"
@@ -41,10 +42,13 @@ class Worker {
   // the future holds what it throws. `call` waits at most `patience`. False: it did not run in that time, and may still run
   // later, so it must own what it touches. Before expect_run() and after run() it runs in the calling thread.
   using Request = std::function<void(Instant now)>;
-  // `ask_later` neither waits nor wakes: the request runs before the next packet is read, or with the next that is asked for.
   std::future<void> ask(Request request);
-  void ask_later(Request request);
   bool call(Request request, Duration patience);
+
+  // From one thread alone. What all requests after it find done. It does not wait: a few are put in force before each look for
+  // packets, so that a flood of them delays none by much, and a slice of them at most waits for the next packet while the
+  // worker sleeps.
+  void change_member(MemberUpdateOf update);
 
   // Within a request.
   Schedule& schedule() { return schedule_; }
@@ -69,8 +73,8 @@ class Worker {
   static constexpr Duration kLoan = std::chrono::microseconds(100);
   // Of send_some(): some milliseconds, for which the other ports wait.
   static constexpr int kSomeBatches = 16;
-  // So many requests at most wait for one who wakes.
-  static constexpr std::size_t kMostWaiting = 256;
+  // Changes of members in one round, some microseconds; and so many wake the worker.
+  static constexpr std::size_t kMembersAtOnce = 16;
   // While a port must look again by itself, it does so this often.
   static constexpr Duration kLookAgain = std::chrono::milliseconds(100);
 
@@ -87,7 +91,7 @@ class Worker {
   void send_all_due();
   void give_back_slots(std::optional<Instant> next);
   void give_back_slots();
-  std::future<void> add_request(Request request, bool wake);
+  void change_members(std::size_t limit);
   void run_requests();
   void attend_to_ports();
   void watch_sources();
@@ -112,6 +116,10 @@ class Worker {
   bool busy_ = false;  // the last round that read something read much
   Instant stretch_since_{};
   Duration processor_time_{};  // at its start
+
+  MemberQueue members_;
+  std::size_t members_unwoken_ =
+      0;  // of members_, since they last woke the worker; of the thread that fills it
 
   std::atomic<bool> stopping_{false};
   std::atomic<bool> has_requests_{false};

@@ -475,6 +475,60 @@ TEST_F(WorkerTest, NewClassesHoldFromTheNextPacketOn) {
   EXPECT_LT(shape.sink.departures[2].at - start, milliseconds(200));
 }
 
+// Everybody 10 a second; of a plan that nobody has yet 1000.
+ClassConfig class_with_plan() {
+  ClassConfig config = class_of(10);
+  config.plans.resize(1);
+  config.plans[0].name = "gold";
+  config.plans[0].rate.packets = PacketRate{1000};
+  return config;
+}
+
+// Host `host` of frame_to() has the plan now.
+MemberUpdateOf gold(Shaper& shaper, std::uint8_t host) {
+  Shaper::MemberUpdate update;
+  update.member.prefix = {.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 1, host},
+                          .length = 128};
+  update.member.plan = 0;
+  return {&shaper, 0, std::move(update)};
+}
+
+TEST_F(WorkerTest, AChangeOfAMemberHoldsForTheNextPacket) {
+  TestShape& shape = add_shape(class_with_plan());
+  worker.expect_run();
+  worker.change_member(gold(shape.shaper, 1));
+  for (const int host : {1, 1, 2, 2}) shape.source.add(frame_to(host));
+  run();
+  ASSERT_EQ(shape.sink.departures.size(), 4u);
+  const Instant start = shape.sink.departures[0].at;
+  EXPECT_EQ(shape.sink.departures[2].frame, frame_to(1));
+  EXPECT_EQ(shape.sink.departures[2].at - start, milliseconds(1));
+  EXPECT_EQ(shape.sink.departures[3].at - start, milliseconds(100));
+}
+
+TEST_F(WorkerTest, AllChangesOfMembersAreInForceBeforeWhatIsAskedForLater) {
+  TestShape& shape = add_shape(class_with_plan());
+  worker.expect_run();
+  for (std::uint8_t host = 1; host <= 60; ++host) worker.change_member(gold(shape.shaper, host));
+  std::uint64_t members = 0;
+  worker.ask([&](Instant now) { members = shape.shaper.statistics(now).classes[0].members[0]; });
+  run();
+  EXPECT_EQ(members, 60u);
+}
+
+TEST_F(WorkerTest, AFloodOfChangesOfMembersLetsPacketsThrough) {
+  TestShape& shape = add_shape(class_with_plan());
+  worker.expect_run();
+  for (std::uint8_t host = 1; host <= 60; ++host) worker.change_member(gold(shape.shaper, host));
+  shape.source.add(frame_to(1));
+  std::uint64_t members = 0;
+  shape.sink.after_send = [&] { members = shape.shaper.statistics(clock.now()).classes[0].members[0]; };
+  run();
+  EXPECT_GT(members, 0u);
+  EXPECT_LT(members, 60u);
+  EXPECT_EQ(shape.shaper.statistics(clock.now()).classes[0].members[0], 60u);
+}
+
 TEST_F(WorkerTest, ARequestThatFailsTellsWhoAsked) {
   std::future<void> done = worker.ask([](Instant) { throw std::runtime_error("no"); });
   EXPECT_THROW(done.get(), std::runtime_error);
