@@ -11,8 +11,9 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "build" / "release" / "bin"
-sys.path.insert(0, str(ROOT / "tests" / "integration"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "integration")]
 
+import demo_page  # noqa: E402
 import network  # noqa: E402
 import processes  # noqa: E402
 from traffic import Sender  # noqa: E402
@@ -169,8 +170,9 @@ def table(title, offered, delivered, dropped):
     return lines
 
 
-def drive(net, daemon, delivered_counter):
-    """Sends the uneven traffic, drawing each second; ends when all of it was sent. What each destination was sent."""
+def drive(net, daemon, delivered_counter, rates):
+    """Sends the uneven traffic, drawing each second; ends when all of it was sent. What each destination was sent. The rates of
+    each second are added to `rates`."""
     offered, delivered = Rates(Counter(net.host, "postrouting").read), Rates(delivered_counter.read)
     dropped = Rates(daemon.dropped)
     screen, senders, started = Screen(), {}, time.monotonic()
@@ -179,7 +181,8 @@ def drive(net, daemon, delivered_counter):
             if address not in senders and second > start:
                 senders[address] = Sender(net.host, PROGRAMS, address, rate=rate, seconds=seconds)
         pause(started + second - time.monotonic())
-        screen.draw(table(f"second {second} of {SECONDS}", offered.next(), delivered.next(), dropped.next()))
+        rates.append({"offered": offered.next(), "delivered": delivered.next(), "dropped": dropped.next()})
+        screen.draw(table(f"second {second} of {SECONDS}", **rates[-1]))
     return {address: sender.finish()["sent"] for address, sender in senders.items()}
 
 
@@ -198,20 +201,33 @@ def summarize(sent, delivered, counters):
           f"(a full queue of 100 packets is {100_000 / LIMIT:.0f} ms)")
 
 
-def show_namespaces(directory):
+def make_page(page, seconds, sent, delivered, counters, arrivals):
+    arrivals.end()
+    demo_page.write(page, demo_page.figures_of(CONFIG, seconds, counters, sent, delivered, arrivals.gaps()))
+    print(f"the page: {page}")
+
+
+def show_namespaces(directory, page):
     config = directory / "headgate.toml"
     config.write_text(CONFIG)
-    net = network.Network()
+    net, arrivals, seconds = network.Network(), None, []
     try:
         pause()
+        if page:
+            arrivals = demo_page.ArrivalTrace(net.peer, "eth0", directory)
         delivered_counter = Counter(net.peer, "prerouting")
         with Daemon(net.host.command(PROGRAMS / "headgated", "--config", config), directory) as daemon:
             print(f"A host with eth0 in one network namespace, its peer in another; headgated gives each destination\n"
                   f"{LIMIT} packets per second with a queue of 100:\n{CONFIG}", flush=True)
-            sent = drive(net, daemon, delivered_counter)
+            sent = drive(net, daemon, delivered_counter, seconds)
             pause(0.3)  # the queues empty
-            summarize(sent, delivered_counter.read()[1], daemon.counters())
+            delivered, counters = delivered_counter.read()[1], daemon.counters()
+            summarize(sent, delivered, counters)
+            if page:
+                make_page(page, seconds, sent, delivered, counters, arrivals)
     finally:
+        if arrivals:
+            arrivals.end()
         net.delete()
 
 
@@ -231,13 +247,16 @@ def show_interface(directory, interface, rate):
 
 def main():
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    arguments = sys.argv[1:]
+    page = pathlib.Path(arguments[1]) if arguments[:1] == ["--html"] else None
+    interface = [] if page else arguments
     network.sweep()
     with tempfile.TemporaryDirectory(prefix="headgate-demo-") as directory:
         try:
-            if len(sys.argv) > 1:
-                show_interface(pathlib.Path(directory), sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "1000pps")
+            if interface:
+                show_interface(pathlib.Path(directory), interface[0], interface[1] if len(interface) > 1 else "1000pps")
             else:
-                show_namespaces(pathlib.Path(directory))
+                show_namespaces(pathlib.Path(directory), page)
         except Interrupted:
             print("\ninterrupted")
         except BrokenPipeError:  # nobody reads any more

@@ -1,5 +1,6 @@
 """tools/demo, as a newcomer runs it."""
 
+import json
 import os
 import re
 import signal
@@ -79,9 +80,9 @@ def namespaces_of_the_dead():
     return [name for name, pid in re.findall(r"^(hgt(\d+)-\S+)", listing, re.M) if not os.path.exists(f"/proc/{pid}")]
 
 
-def test_without_an_interface_it_ends_by_itself_with_numbers_that_add_up():
+def test_without_an_interface_it_ends_by_itself_with_numbers_that_add_up(tmp_path):
     started = time.monotonic()
-    result = processes.run([ROOT / "tools" / "demo"], timeout=120)
+    result = processes.run([ROOT / "tools" / "demo", "--html", tmp_path / "demo.html"], timeout=120)
     assert time.monotonic() - started < 60
     assert result.stderr == ""
     numbers = re.search(r"headgate: received (\d+) = sent (\d+) \+ dropped (\d+) \+ queued (\d+)\n", result.stdout)
@@ -91,6 +92,21 @@ def test_without_an_interface_it_ends_by_itself_with_numbers_that_add_up():
     counted = re.findall(r"^all +(\d+) +(\d+) +(\d+)$", result.stdout, re.M)[-1]
     assert counted == (str(received), str(sent), str(dropped))
     assert "\033" not in result.stdout  # not a terminal
+    check_page((tmp_path / "demo.html").read_text(), counted)
+
+
+def check_page(page, counted):
+    """It has the figures that were shown, and at the far end each flow that was held back comes each millisecond."""
+    figures = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
+    assert tuple(str(figures[what]["packets"]) for what in ("received", "sent", "dropped")) == counted
+    for what, name in (("offered_packets", "received"), ("sent_packets", "sent")):
+        in_bins = sum(sum(one[what]) for one in figures["series"]["classes"])
+        assert in_bins == pytest.approx(figures[name]["packets"], rel=0.1)  # the first and the last packets lie outside
+    for flow in figures["flows"]:
+        assert flow["received"]["packets"] == flow["sent"]["packets"] + flow["dropped"]["packets"]
+    gaps = figures["spacing"][3]
+    near = sum(count for at, count in zip(gaps["from_us"], gaps["count"]) if 900 <= at <= 1100)
+    assert near > sum(gaps["count"]) / 2
 
 
 def test_with_an_interface_it_shapes_until_interrupted(net, demo, programs):

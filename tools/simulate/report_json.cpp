@@ -68,7 +68,8 @@ Json flow_json(const FlowTally& flow, const SimulationSummary& summary) {
           {"delay_us", delay_json(flow.delays)}};
 }
 
-// Link, groups and classes, each behind its parent: what the classes below it were sent together.
+// Link, groups and classes, each behind its parent: what the classes below it were sent together. Policed classes are
+// outside of it.
 class TreeLines {
  public:
   explicit TreeLines(const SimulationSummary& summary) : summary_(summary) {}
@@ -105,11 +106,13 @@ class TreeLines {
     for (const ClassSummary& one : summary_.classes) {
       if (one.config == nullptr || one.config->bypass || one.config->place.parent != parent) continue;
       Json line = {{"kind", "class"}, {"name", one.name}, {"depth", depth}};
-      put_place(line, one.config->place);
-      line["guarantee_bps"] = bits_or_null(one.config->guarantee);
+      if (one.config->action == ClassAction::shape && has_tree(summary_.shape)) {
+        put_place(line, one.config->place);
+        line["guarantee_bps"] = bits_or_null(one.config->guarantee);
+      }
       put_sent(line, one.counted.sent);
       lines_.push_back(line);
-      sum += one.counted.sent;
+      if (one.config->action == ClassAction::shape) sum += one.counted.sent;
     }
     return sum;
   }

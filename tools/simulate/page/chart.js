@@ -80,7 +80,9 @@ function drawLine(svg, line, xs, plot, y) {
     area += "L" + rounded(xs[i]) + " " + rounded(y(value));
   });
   if (line.bars) {
-    const widest = xs.length > 1 ? (xs[1] - xs[0]) * 0.8 : 20;
+    // Narrow bars stand side by side: gaps of less than a dot would only shimmer.
+    const apart = xs.length > 1 ? Math.min(...xs.slice(1).map((x, i) => x - xs[i])) : 20;
+    const widest = Math.max(1.5, apart < 5 ? apart : apart * 0.8);
     path = line.values.map((value, i) => value > 0
       ? `M${rounded(xs[i] - widest / 2)} ${plot.bottom}V${rounded(y(value))}h${rounded(widest)}V${plot.bottom}Z` : "").join("");
     mark(svg, "path", {...attributes, d: path, fill: line.colour});
@@ -155,9 +157,9 @@ class Chart {
   }
 }
 
-// The first `texts` columns are text, the others numbers.
-function makeTable(titles, rows, texts) {
-  const cells = (kind, row) => row.map((text, i) => element(kind, i < texts ? {class: "text"} : {}, text));
+// The first `texts` columns are text, the others numbers; where `note` is set the last is text, too.
+function makeTable(titles, rows, texts, note) {
+  const cells = (kind, row) => row.map((text, i) => element(kind, i < texts || (note && i === row.length - 1) ? {class: "text"} : {}, text));
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...cells("th", titles))));
   table.append(element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells("td", row)))));
   return table;

@@ -33,7 +33,7 @@ function join(before, bin) {
 
 // All classes together.
 function sumOf(classes) {
-  const sum = {class: "all classes"};
+  const sum = {};
   for (const one of classes)
     for (const [key, values] of Object.entries(one)) {
       if (!Array.isArray(values) || key === "delay_us_mean") continue;
@@ -47,8 +47,10 @@ function sumOf(classes) {
 }
 
 const CLASSES = DATA.series.classes.map((one, i) => ({name: one.class, bins: binsOf(one), colour: colour(COLOURS[i % COLOURS.length])}));
-const ALL = {name: "all classes", bins: DATA.series.classes.length ? binsOf(sumOf(DATA.series.classes)) : []};
-const picked = {class: ALL, unit: "bits"};
+const ALL = {name: null, bins: DATA.series.classes.length ? binsOf(sumOf(DATA.series.classes)) : []};
+const picked = {class: ALL, unit: DATA.unit ?? "bits"};
+// What a line stands for.
+const OF = DATA.series.of ?? "class", ALL_NAME = OF === "class" ? "all classes" : `all ${OF}s`;
 
 const rateOf = {
   bits: (bin, what) => bin[what + "_bytes"] * 8 / (bin.to - bin.from),
@@ -79,14 +81,14 @@ function addChart(id, title, subtitle, spec) {
 }
 
 function addRateCharts() {
-  addChart("rate", "Offered and delivered", `What came, and what left, of the class chosen above; each point is ${timeText(DATA.series.interval_s)}.`, () => {
+  addChart("rate", "Offered and delivered", `What came, and what left, of the ${OF} chosen above; each point is ${timeText(DATA.series.interval_s)}.`, () => {
     const bins = picked.class.bins;
     return timeSpec(bins, [
       {name: "offered", colour: colour("--offered"), area: colour("--offered-area"), values: rates(bins, "offered")},
       {name: "delivered", colour: colour("--sent"), values: rates(bins, "sent")}], rateText);
   });
   if (CLASSES.length > 1)
-    addChart("classes", "Delivered by class", "What left of each class.", () => timeSpec(ALL.bins,
+    addChart("classes", `Delivered by ${OF}`, `What left, of each ${OF}.`, () => timeSpec(ALL.bins,
       CLASSES.map((one) => ({name: one.name, colour: one.colour, values: rates(one.bins, "sent")})), rateText));
 }
 

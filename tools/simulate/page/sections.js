@@ -23,7 +23,7 @@ function addFigures() {
       element("span", {}, `99 %: ${microsecondsText(DATA.delay_us.p99)}, longest: ${microsecondsText(DATA.delay_us.max)}`)));
   const packets = ["received", "sent", "dropped", "queued"].map((what) => DATA[what].packets);
   const reasons = Object.entries(DATA.dropped.reasons ?? {}).filter(([, count]) => count.packets > 0).map(([reason, count]) => `${reason} ${whole(count.packets)}`);
-  put("figures", element("p", {class: "law", id: "law"}, `received ${whole(packets[0])} = sent ${whole(packets[1])} + dropped ${whole(packets[2])} + queued ${whole(packets[3])}`
+  put("law", element("span", {}, `received ${whole(packets[0])} = sent ${whole(packets[1])} + dropped ${whole(packets[2])} + queued ${whole(packets[3])}`
     + (reasons.length ? `. Dropped: ${reasons.join(", ")}.` : ".")));
 }
 
@@ -36,11 +36,12 @@ function picker(label, options, change) {
 function addPickers() {
   if (CLASSES.length > 1) {
     const choices = [ALL, ...CLASSES];
-    put("pickers", picker("Charts of", choices.map((one) => one.name), (i) => { picked.class = choices[i]; }));
+    put("pickers", picker("Charts of", choices.map((one) => one.name ?? ALL_NAME), (i) => { picked.class = choices[i]; }));
   } else if (CLASSES.length === 1) {
     picked.class = CLASSES[0];
   }
-  put("pickers", picker("Rates in", ["bits", "packets"], (i) => { picked.unit = ["bits", "packets"][i]; }));
+  const units = picked.unit === "bits" ? ["bits", "packets"] : ["packets", "bits"];
+  put("pickers", picker("Rates in", units, (i) => { picked.unit = units[i]; }));
 }
 
 function treeLine(node, scale) {
@@ -56,7 +57,7 @@ function treeLine(node, scale) {
     edge.style.left = Math.min(100, value / scale * 100) + "%";
     bar.append(edge);
   }
-  if (node.kind !== "link" && node.priority !== undefined) limits.push(`priority ${node.priority}, weight ${node.weight}`);
+  if (node.priority !== undefined) limits.push(`priority ${node.priority}, weight ${node.weight}`);
   const name = element("div", {class: "name"}, node.name);
   name.style.paddingLeft = node.depth * 16 + "px";
   return element("div", {class: "node", "data-node": node.name, "data-sent-bytes": node.sent.bytes}, name, bar,
@@ -68,7 +69,7 @@ function addTree() {
   const seconds = DATA.duration_s || 1;
   const scale = Math.max(1, ...DATA.tree.map((node) => Math.max(node.sent.bytes * 8 / seconds, Math.min(node.ceiling_bps ?? 0, DATA.tree[0].ceiling_bps ?? Infinity), node.guarantee_bps ?? 0)));
   put("tree", element("div", {class: "tree"}, element("h2", {}, "What each got"),
-    element("p", {}, "Delivered on average over the whole time. A dotted edge is a guarantee, a solid one a ceiling or the link's rate."),
+    element("p", {}, "Delivered on average over the whole time. A dotted edge is a guarantee, a solid one a ceiling or the link's rate. Policed classes stand outside the tree."),
     ...DATA.tree.map((node) => treeLine(node, scale))));
 }
 
@@ -85,10 +86,10 @@ function addTables() {
   const titles = ["received", "sent", "dropped", "queued", "delay p50", "p99", "longest"];
   put("tables", rows("Classes", "Packets. Fairness is Jain's index of what its flows were sent: 1 when all got the same; flows that ask for less lower it, too.",
     makeTable(["class", "rate", ...titles, "flows", "fairness", "why dropped"], DATA.classes.map((one) =>
-      [one.name, one.rate ?? "–", ...fields(one), whole(one.flows), one.fairness === null || one.fairness === undefined ? "–" : one.fairness.toFixed(4), reasonsText(one.dropped.reasons)]), 2)));
+      [one.name, one.rate ?? "–", ...fields(one), whole(one.flows), one.fairness === null || one.fairness === undefined ? "–" : one.fairness.toFixed(4), reasonsText(one.dropped.reasons)]), 2, true)));
   if (!DATA.flows.length) return;
   put("tables", rows("Flows", DATA.flows_left_out ? `The largest ${whole(DATA.flows.length)}; ${whole(DATA.flows_left_out)} more are left out.` : "",
-    makeTable(["class", "flow", ...titles, "why dropped"], DATA.flows.map((one) => [one.class, one.text, ...fields(one), reasonsText(one.dropped.reasons)]), 2)));
+    makeTable(["class", "flow", ...titles, "why dropped"], DATA.flows.map((one) => [one.class, one.text, ...fields(one), reasonsText(one.dropped.reasons)]), 2, true)));
 }
 
 addHeader();
