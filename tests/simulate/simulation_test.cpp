@@ -149,6 +149,26 @@ rate      = "12112kbit"
   EXPECT_EQ(shape.events.departures[1].at, kTestStart + milliseconds(1));
 }
 
+TEST(Simulation, AMemberOfAPlanHasThePlansRate) {
+  SimulatedShape shape(R"(
+[[shape]]
+interface = "eth0"
+  [[shape.class]]
+  name = "customers"
+  key  = "dst"
+  rate = "1000pps"
+    [[shape.class.plan]]
+    name    = "gold"
+    rate    = "2000pps"
+    members = ["10.0.0.5"]
+)",
+                       kTestStart);
+  ListedTraffic traffic;
+  for (const char* to : {"10.0.0.5", "10.0.0.6", "10.0.0.5", "10.0.0.6"}) traffic.add(kTestStart, udp_to(to));
+  shape.run(traffic);
+  EXPECT_EQ(shape.events.departures_of(0), after(kTestStart, {{}, {}, microseconds(500), milliseconds(1)}));
+}
+
 TEST(Simulation, WithAnEndWhatWaitsThenIsQueued) {
   SimulatedShape shape(kClients, kTestStart);
   ListedTraffic traffic;

@@ -50,9 +50,11 @@ SyntheticTraffic::SyntheticTraffic(const std::vector<TrafficSource>& sources, In
     for (std::uint32_t i = 0; i < said.flows; ++i)
       flows_.push_back({.source = number, .number = i, .drawn = {seeds.number()}});
   }
+  places_.grow_to(flows_.size());
+  turns_.reserve(flows_.size());
   for (std::uint32_t i = 0; i < flows_.size(); ++i) {
     begin(flows_[i]);
-    plan(flows_[i], i);
+    if (const auto first = next_time(flows_[i])) turns_.push(places_, i, first->count());
   }
 }
 
@@ -95,25 +97,28 @@ void SyntheticTraffic::advance(Flow& flow) {
   }
 }
 
-void SyntheticTraffic::plan(Flow& flow, std::uint32_t number) {
+// None: it has come to its end.
+std::optional<Duration> SyntheticTraffic::next_time(const Flow& flow) const {
   const Source& source = sources_[flow.source];
-  if (source.said.count && flow.sent >= *source.said.count) return;
+  if (source.said.count && flow.sent >= *source.said.count) return std::nullopt;
   const Duration at = source.said.from + flow.phase + flow.clock + flow.silent;
-  if (at < source.end) turns_.push({at, number});
+  return at < source.end ? std::optional(at) : std::nullopt;
 }
 
 const OfferedPacket* SyntheticTraffic::next() {
   if (turns_.empty()) return nullptr;
-  const Turn turn = turns_.top();
-  turns_.pop();
-  Flow& flow = flows_[turn.flow];
+  const IndexedHeap::Entry turn = turns_.first();
+  Flow& flow = flows_[turn.number];
   Source& source = sources_[flow.source];
-  packet_ = {.at = start_ + turn.at,
+  packet_ = {.at = start_ + Duration(turn.key),
              .frame = source.frame.headers(flow.number, flow.length),
              .length = flow.length,
              .mark = source.said.mark};
   advance(flow);
-  plan(flow, turn.flow);
+  if (const auto next = next_time(flow))
+    turns_.set_key(places_, turn.number, next->count());
+  else
+    turns_.remove(places_, turn.number);
   return &packet_;
 }
 

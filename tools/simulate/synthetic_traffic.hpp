@@ -7,9 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <queue>
+#include <optional>
 #include <vector>
 
+#include "limiters/indexed_heap.hpp"
 #include "synthetic_frame.hpp"
 #include "traffic.hpp"
 #include "traffic_source.hpp"
@@ -43,11 +44,6 @@ class SyntheticTraffic : public Traffic {
     std::uint32_t length = 0;  // of the next
     Drawn drawn;
   };
-  struct Turn {
-    Duration at{};
-    std::uint32_t flow = 0;
-    bool operator>(const Turn& other) const { return at != other.at ? at > other.at : flow > other.flow; }
-  };
   struct Source {
     TrafficSource said;
     SyntheticFrame frame;
@@ -56,13 +52,14 @@ class SyntheticTraffic : public Traffic {
 
   void begin(Flow& flow);
   void advance(Flow& flow);
-  void plan(Flow& flow, std::uint32_t number);
+  std::optional<Duration> next_time(const Flow& flow) const;
   std::uint32_t draw_length(Flow& flow, const TrafficSource& said);
 
   const Instant start_;
   std::vector<Source> sources_;
   std::vector<Flow> flows_;
-  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
+  IndexedHeap turns_;  // flows that have a packet to come, by its time since the start
+  IndexedHeap::Places places_;
   OfferedPacket packet_;
 };
 
