@@ -171,8 +171,8 @@ def table(title, offered, delivered, dropped):
 
 
 def drive(net, daemon, delivered_counter, rates):
-    """Sends the uneven traffic, drawing each second; ends when all of it was sent. What each destination was sent. The rates of
-    each second are added to `rates`."""
+    """Sends the uneven traffic, drawing each second; ends when all of it was sent. What each destination was sent. The
+    rates of each second are added to `rates`."""
     offered, delivered = Rates(Counter(net.host, "postrouting").read), Rates(delivered_counter.read)
     dropped = Rates(daemon.dropped)
     screen, senders, started = Screen(), {}, time.monotonic()

@@ -1,5 +1,5 @@
-"""The page of a live run: what was offered and delivered each second, and how departures are spaced at the far end. The page
-itself is that of headgatectl simulate (tools/simulate/page); only the figures are others."""
+"""The page of a live run: what was offered and delivered each second, and how departures are spaced at the far end. The
+page itself is that of headgatectl simulate (tools/simulate/page); only the figures are others."""
 
 import collections
 import json
@@ -34,8 +34,8 @@ class ArrivalTrace:
     def __init__(self, namespace, interface, directory):
         self._path = directory / "arrivals.pcap"
         self._process = processes.start(namespace.command(
-            "tcpdump", "-q", "-i", interface, "-s", "64", "-B", "65536", "--time-stamp-precision=nano", "-w", self._path,
-            "--immediate-mode", "udp"), stderr=subprocess.DEVNULL, process_group=0)
+            "tcpdump", "-q", "-i", interface, "-s", "64", "-B", "65536", "--time-stamp-precision=nano",
+            "--immediate-mode", "-w", self._path, "udp"), stderr=subprocess.DEVNULL, process_group=0)
 
     def end(self):
         processes.end(self._process, signal.SIGINT)
@@ -69,8 +69,8 @@ def histogram(name, gaps):
 
 
 def figures_of(config, seconds, counters, sent, delivered, gaps):
-    """`seconds`: of each second the packets offered, delivered and dropped, by destination. `counters`: what headgate says of
-    its class. `sent` and `delivered`: packets in all, by destination."""
+    """`seconds`: of each second the packets offered, delivered and dropped, by destination. `counters`: what headgate
+    says of its class. `sent` and `delivered`: packets in all, by destination."""
     size = counters["received"]["bytes"] / max(1, counters["received"]["packets"])
 
     def count(packets):
@@ -86,8 +86,9 @@ def figures_of(config, seconds, counters, sent, delivered, gaps):
         return series
 
     def flow_of(address):
-        return {"class": "clients", "text": "→ " + address, "received": count(sent[address]), "sent": count(delivered[address]),
-                "dropped": count(sent[address] - delivered[address]), "queued": count(0)}
+        return {"class": "clients", "text": "→ " + address, "received": count(sent[address]),
+                "sent": count(delivered[address]), "dropped": count(sent[address] - delivered[address]),
+                "queued": count(0)}
 
     totals = {what: counters[what] for what in ("received", "sent", "dropped", "queued", "delay_us")}
     return {"schema": 1, "kind": "live", "shape": "eth0/egress", "config": " ".join(config.split()),

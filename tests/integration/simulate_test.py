@@ -48,8 +48,8 @@ def simulate(programs, tmp_path):
         said = [word for one in traffic for word in ("--traffic", one)]
         said += ["--shape", shape] if shape else []
         # Also of this: it needs nobody's permission.
-        return processes.run(["setpriv", "--reuid", "nobody", "--clear-groups", programs / "headgatectl", "simulate", "--config",
-                              tmp_path / "headgate.toml", *said, *arguments], check=check)
+        return processes.run(["setpriv", "--reuid", "nobody", "--clear-groups", programs / "headgatectl", "simulate",
+                              "--config", tmp_path / "headgate.toml", *said, *arguments], check=check)
 
     tmp_path.chmod(0o777)
     for parent in tmp_path.parents:
@@ -78,7 +78,8 @@ def test_all_that_it_writes_says_the_same(simulate):
             assert sum(series["offered_packets"]) == one["received"]["packets"]
             assert sum(series["sent_bytes"]) == one["sent"]["bytes"]
             assert sum(series["dropped_packets"]) == one["dropped"]["packets"]
-    numbers = re.search(r"^received ([\d ]+) = sent ([\d ]+) \+ dropped ([\d ]+) \+ queued (\d+) packets$", simulate().stdout, re.M)
+    numbers = re.search(r"^received ([\d ]+) = sent ([\d ]+) \+ dropped ([\d ]+) \+ queued (\d+) packets$",
+                        simulate().stdout, re.M)
     counted = [int(number.replace(" ", "")) for number in numbers.groups()]
     assert counted == [figures[what]["packets"] for what in ("received", "sent", "dropped", "queued")]
 
@@ -171,6 +172,16 @@ HEIGHTS = """(() => {
 })()"""
 
 
+NODES = """[...document.querySelectorAll("[data-node]")].map(
+    (node) => [node.dataset.node, Number(node.dataset.sentBytes)])"""
+RIGHT = 'document.querySelector("#rate svg").dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight"}))'
+PACKETS = """(() => {
+    const unit = document.querySelectorAll("select")[1];
+    unit.value = 1;
+    unit.dispatchEvent(new Event("change"));
+})()"""
+
+
 def test_the_page_draws_the_figures_and_asks_nobody_for_anything(simulate, net, tmp_path):
     page = tmp_path / "page.html"
     # Until 2.56 s, a whole number of bins: each is as long as the others.
@@ -182,7 +193,8 @@ def test_the_page_draws_the_figures_and_asks_nobody_for_anything(simulate, net, 
         interval = figures["series"]["interval_s"]
         series = {one["class"]: one for one in figures["series"]["classes"]}
         totals = browser.evaluate(TOTALS)
-        offered, sent = (sum(sum(one[what]) for one in series.values()) * 8 / interval for what in ("offered_bytes", "sent_bytes"))
+        offered, sent = (sum(sum(one[what]) for one in series.values()) * 8 / interval
+                         for what in ("offered_bytes", "sent_bytes"))
         assert totals["rate offered"] == pytest.approx(offered, rel=0.01)
         assert totals["rate delivered"] == pytest.approx(sent, rel=0.01)
         for name, one in series.items():
@@ -198,7 +210,7 @@ def test_the_page_draws_the_figures_and_asks_nobody_for_anything(simulate, net, 
         law_line = "received {} = sent {} + dropped {} + queued {}".format(
             *(figures[what]["packets"] for what in ("received", "sent", "dropped", "queued")))
         assert law_line in words
-        nodes = browser.evaluate("[...document.querySelectorAll('[data-node]')].map((node) => [node.dataset.node, Number(node.dataset.sentBytes)])")
+        nodes = browser.evaluate(NODES)
         assert nodes == [[node["name"], node["sent"]["bytes"]] for node in figures["tree"]]
 
         colours = set()
@@ -211,9 +223,9 @@ def test_the_page_draws_the_figures_and_asks_nobody_for_anything(simulate, net, 
         # The keyboard tells what the pointer would, and the table what is drawn.
         browser.evaluate("document.querySelector('#drops details').open = true")
         browser.wait_for("document.querySelectorAll('#drops tbody tr').length > 10")
-        browser.evaluate("document.querySelector('#rate svg').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}))")
+        browser.evaluate(RIGHT)
         assert "delivered" in browser.evaluate("document.querySelector('#rate .readout').textContent")
-        browser.evaluate("(() => { const unit = document.querySelectorAll('select')[1]; unit.value = 1; unit.dispatchEvent(new Event('change')); })()")
+        browser.evaluate(PACKETS)
         packets = sum(sum(one["sent_packets"]) for one in series.values())
         assert browser.evaluate(TOTALS)["rate delivered"] == pytest.approx(packets / interval, rel=0.01)
         assert browser.problems == []

@@ -32,7 +32,8 @@ rate      = "1gbit"
 # Name: configuration, traffic, seconds of virtual time.
 RUNS = {
     "100 flows, 64 bytes": (BUCKETS, "udp 10.0.0.1:1>10.1.0.1:2 64b 12000pps flows 100 destinations", 5),
-    "1000 flows, 64 bytes, Poisson": (BUCKETS, "poisson udp 10.0.0.1:1>10.1.0.1:2 64b 9900pps flows 1000 destinations", 1),
+    "1000 flows, 64 bytes, Poisson": (
+        BUCKETS, "poisson udp 10.0.0.1:1>10.1.0.1:2 64b 9900pps flows 1000 destinations", 1),
     "100 flows, 600 bytes": (BUCKETS, "udp 10.0.0.1:1>10.1.0.1:2 600b 12000pps flows 100 destinations", 5),
     "100 flows, 1514 bytes": (BUCKETS, "udp 10.0.0.1:1>10.1.0.1:2 1514b 12000pps flows 100 destinations", 2),
     "a fair class of 1 Gbit/s, 100 flows, 600 bytes": (TREE, "udp 10.0.0.1:1>10.1.0.1:2 600b 2500pps flows 100", 10),
