@@ -29,6 +29,7 @@ PacketBuilder udp_to(const std::string& destination, std::size_t bytes = 125) {
 
 std::vector<Instant> after(Instant start, const std::vector<Duration>& times) {
   std::vector<Instant> instants;
+  instants.reserve(times.size());
   for (const Duration time : times) instants.push_back(start + time);
   return instants;
 }

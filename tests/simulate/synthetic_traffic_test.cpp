@@ -32,6 +32,7 @@ std::vector<Given> all_of(const std::string& text, Duration end = seconds(1), st
 
 std::vector<Duration> times_of(const std::vector<Given>& given) {
   std::vector<Duration> times;
+  times.reserve(given.size());
   for (const Given& one : given) times.push_back(one.at);
   return times;
 }
