@@ -100,7 +100,9 @@ Json class_json(const ClassStatistics& statistics, const ClassConfig* config) {
   return json;
 }
 
-Json key_json(const DecodedFlowKey& key) {
+}  // namespace
+
+Json to_json(const DecodedFlowKey& key) {
   Json json = Json::object();
   auto number_or_null = [](const std::optional<std::uint16_t>& number) {
     return number ? Json(*number) : Json();
@@ -121,8 +123,6 @@ Json key_json(const DecodedFlowKey& key) {
   }
   return json;
 }
-
-}  // namespace
 
 Json delay_bounds_json() {
   Json bounds = Json::array();
@@ -147,7 +147,7 @@ Json to_json(const FlowStatistics& flow, const ClassConfig& config, const std::s
   const DecodedFlowKey key = decode(flow.key, config.key);
   return {{"class", class_name},
           {"text", to_text(key)},
-          {"key", key_json(key)},
+          {"key", to_json(key)},
           {"plan", flow.plan < config.plans.size() ? Json(config.plans[flow.plan].name) : Json()},
           {"sent", to_json(flow.sent)},
           {"dropped", to_json(flow.dropped)},

@@ -4,12 +4,14 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "control/flow_key_text.hpp"
 #include "vocabulary/statistics.hpp"
 
 namespace headgate {
 
 nlohmann::ordered_json to_json(const Count& count);
 nlohmann::ordered_json to_json(const DropCounts& dropped);  // all reasons, also those that are zero
+nlohmann::ordered_json to_json(const DecodedFlowKey& key);  // only what the key has
 nlohmann::ordered_json delay_bounds_json();                 // DelayTotals::bound() in microseconds
 
 // `config` is that of the flow's class, `class_name` its name in full.

@@ -13,6 +13,7 @@
 
 #include "commands.hpp"
 #include "control_client.hpp"
+#include "ending_signals.hpp"
 #include "invocation.hpp"
 #include "json_output.hpp"
 #include "linux/file_descriptor.hpp"
@@ -26,35 +27,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-volatile std::sig_atomic_t interrupted = 0;
-
-// The signals that end a capture are taken only while it waits, so that none is lost and no block is cut.
-class EndingSignals {
- public:
-  EndingSignals() {
-    struct sigaction action {};
-    action.sa_handler = [](int) { interrupted = 1; };
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-      sigaddset(&signals, signal);
-      sigaction(signal, &action, nullptr);
-    }
-    sigprocmask(SIG_BLOCK, &signals, &outside_);
-  }
-  const sigset_t& outside() const { return outside_; }
-
-  // False: a signal has come.
-  bool wait(std::chrono::milliseconds time) const {
-    const timespec limit{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(time).count()};
-    ppoll(nullptr, 0, &limit, &outside_);
-    return interrupted == 0;
-  }
-
- private:
-  sigset_t outside_;
-};
-
 // Standard output, or a file that is created or overwritten. A FIFO is opened as soon as it has a reader.
 class TraceFile {
  public:
@@ -64,7 +36,7 @@ class TraceFile {
     do {
       file_ = FileDescriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666));
     } while (!file_ && errno == ENXIO && signals.wait(std::chrono::milliseconds(100)));
-    if (!file_ && interrupted != 0) return;
+    if (!file_ && signals.came()) return;
     if (!file_ || fcntl(file_.get(), F_SETFL, 0) < 0) fail();
   }
 
@@ -108,7 +80,7 @@ bool wait_for_bytes(const DaemonStream& stream, const TraceFile& file, const End
                                      {.fd = file.descriptor(), .events = 0, .revents = 0}}};
   const int ready = ppoll(descriptors.data(), descriptors.size(), nullptr, &signals.outside());
   if (ready < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll");
-  if (interrupted != 0) return false;
+  if (signals.came()) return false;
   if (ready > 0 && (descriptors[1].revents & POLLERR) != 0) throw OutputClosed{};
   return true;
 }
@@ -148,7 +120,7 @@ int capture(const Invocation& invocation) {
   DaemonStream stream = open_stream(invocation.control, request_of(invocation));
   const TraceFile file(path, signals);
   TraceBlocks blocks(invocation.value<std::uint64_t>("count"));
-  const Ended ended = interrupted != 0 ? Ended::by_signal : copy(stream, file, blocks, signals);
+  const Ended ended = signals.came() ? Ended::by_signal : copy(stream, file, blocks, signals);
   report(invocation, path, blocks);
   if (ended != Ended::by_headgated) return kExitOk;
   print_error(

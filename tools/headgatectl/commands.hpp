@@ -10,6 +10,7 @@ namespace headgate {
 Command show_command();
 Command flows_command();
 Command plan_command();
+Command drops_command();
 Command capture_command();
 Command metrics_command();
 Command reload_command();

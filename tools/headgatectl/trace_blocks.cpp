@@ -1,6 +1,5 @@
 #include "trace_blocks.hpp"
 
-#include <cstring>
 #include <stdexcept>
 
 #include "control/pcapng_writer.hpp"
@@ -14,13 +13,6 @@ constexpr std::size_t kLargestBlock = 1024 * 1024;  // more than any frame with 
 constexpr std::size_t kLengthAt = 4;
 constexpr std::size_t kDroppedAt =
     24;  // in statistics as headgated writes them: the value of their only option
-
-template <typename Value>
-Value value_at(std::string_view bytes, std::size_t position) {
-  Value value{};
-  if (bytes.size() >= position + sizeof value) std::memcpy(&value, bytes.data() + position, sizeof value);
-  return value;
-}
 
 }  // namespace
 

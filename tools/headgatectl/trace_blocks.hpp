@@ -2,11 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace headgate {
+
+// A number of a block; 0 behind its end.
+template <typename Value>
+Value value_at(std::string_view bytes, std::size_t position) {
+  Value value{};
+  if (bytes.size() >= position + sizeof value) std::memcpy(&value, bytes.data() + position, sizeof value);
+  return value;
+}
 
 class TraceBlocks {
  public:
