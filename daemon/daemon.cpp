@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "config/config_file.hpp"
+#include "config/interface_pattern.hpp"
 #include "config/quantity_text.hpp"
 #include "fixed_settings.hpp"
 #include "linux/available_memory.hpp"
@@ -75,6 +76,13 @@ Duration monotonic_to_real_time() {
 
 ControlReply to_control_reply(Reply reply) {
   ControlReply result(std::move(reply.line));
+  result.body = reply.body;
+  result.close = reply.close;
+  if (reply.with_body) {
+    result.with_body = [with_body = std::move(reply.with_body)](std::string body) {
+      return to_control_reply(with_body(std::move(body)));
+    };
+  }
   if (reply.stream)
     result.stream = [stream = std::move(reply.stream)](std::string& out) { return stream->read(out); };
   return result;
@@ -97,8 +105,9 @@ Config with_captures_chosen(Config config) {
 
 }  // namespace
 
-Daemon::Daemon(Config config, CommandLine command_line, CompiledMatches& matches, MemorySource& memory)
-    : config_(with_captures_chosen(std::move(config))),
+Daemon::Daemon(Config config, ConfigTexts texts, CommandLine command_line, CompiledMatches& matches,
+               MemorySource& memory)
+    : config_(with_captures_chosen(config)),
       command_line_(std::move(command_line)),
       matches_(matches),
       started_(MonotonicClock().now()),
@@ -114,10 +123,17 @@ Daemon::Daemon(Config config, CommandLine command_line, CompiledMatches& matches
                  .memory = memory_,
                  .log = log_as_info,
                  .warn = log_as_warning,
-                 .meanwhile = [this] { feed_meanwhile(); }}) {
+                 .meanwhile = [this] { feed_meanwhile(); }}),
+      live_(*this, command_line_.config ? std::string() : command_line_.config_path, std::move(texts),
+            std::move(config)),
+      operators_(config_.daemon.operators.empty() ? std::nullopt : find_group(config_.daemon.operators)) {
+  if (!config_.daemon.operators.empty() && !operators_)
+    log_warning("operators: there is no group " + config_.daemon.operators +
+                ": only root may change anything");
   // First, so that a second daemon on the same socket is refused before it touches any device.
-  control_socket_.emplace(config_.daemon.control, [this](std::string_view line) {
-    return to_control_reply(handle_request(line, *this));
+  control_socket_.emplace(config_.daemon.control, [this](std::string_view line, const PeerCredentials& peer) {
+    const Requester requester{.name = name_of(peer), .may_change = may_change(peer)};
+    return to_control_reply(handle_request(line, *this, requester));
   });
   signals_ = open_signals();
   ticker_ = open_ticker();
@@ -206,12 +222,12 @@ void Daemon::wait_for_events() {
 
 void Daemon::handle_signal() {
   signalfd_siginfo signal{};
-  if (read(signals_.get(), &signal, sizeof signal) != sizeof signal) return;
+  if (::read(signals_.get(), &signal, sizeof signal) != sizeof signal) return;
   if (signal.ssi_signo != SIGHUP) {
     stopping_ = true;
     return;
   }
-  const ReloadResult result = reload();
+  const ChangeResult result = reload("SIGHUP");
   for (const std::string& message : result.messages) {
     if (result.ok) {
       log_info(message);
@@ -273,7 +289,7 @@ void Daemon::look_at_links(const std::function<void()>& look) {
 
 void Daemon::tick() {
   std::uint64_t expirations = 0;
-  if (read(ticker_.get(), &expirations, sizeof expirations) < 0) return;
+  if (::read(ticker_.get(), &expirations, sizeof expirations) < 0) return;
   feed_watchdog();
   workers_.look_for_starvation();
   divert_.cgroups().look();
@@ -287,6 +303,7 @@ void Daemon::tick() {
     end_unwanted_instances();
     start_missing_instances();
   }
+  live_.tick(MonotonicClock().now());
   service_manager_.status(status_line());
 }
 
@@ -404,7 +421,7 @@ std::vector<Shape*> Daemon::shapes_of(const MemberChange& change) const {
   return shapes;
 }
 
-MemberResult Daemon::change_member(const MemberChange& change) {
+MemberResult Daemon::put_member(const MemberChange& change) {
   const auto configured = std::find_if(config_.shapes.begin(), config_.shapes.end(), [&](const auto& shape) {
     return shape.interface == change.interface && shape.direction == change.direction;
   });
@@ -473,40 +490,84 @@ CaptureResult Daemon::capture(const CaptureQuery& query) {
   return result;
 }
 
-ReloadResult Daemon::reload() {
-  if (command_line_.config) {
-    return {.ok = false, .messages = {"nothing to reload: headgated was configured on its command line"}};
-  }
+// The file says which group when headgated starts.
+bool Daemon::may_change(const PeerCredentials& peer) const {
+  return permitted(peer, {.own_user = geteuid(), .group = operators_});
+}
+
+ChangeResult Daemon::reload(const std::string& who) {
   service_manager_.reloading();
-  ReloadResult result;
-  // Expressions are compiled meanwhile in threads of their own, for seconds where there are many.
-  ConfigResult loaded = load_config(
-      command_line_.config_path, FileUse::again,
-      {.matches = &matches_, .meanwhile = [this] { tick(); }, .memory = available_memory(Held::counts)});
-  for (const ConfigWarning& warning : loaded.warnings)
-    result.messages.push_back("warning: " + warning.to_string());
-  if (loaded.ok()) {
-    command_line_.apply_to(loaded.config);
-    loaded.config = with_captures_chosen(std::move(loaded.config));
-    try {
-      for (std::string& message : apply(std::move(loaded.config)))
-        result.messages.push_back(std::move(message));
-      result.ok = true;
-    } catch (const std::exception& error) {
-      result.messages.emplace_back(error.what());
-    }
-  } else {
-    for (const ConfigError& error : loaded.errors) result.messages.push_back(error.to_string());
-  }
-  matches_.drop_unused();
+  ChangeResult result = live_.reload(who);
   service_manager_.ready(status_line());
   return result;
+}
+
+ChangeResult Daemon::set(const SetRequest& request, const std::string& who) {
+  return live_.set(request, who, MonotonicClock().now());
+}
+
+ChangeResult Daemon::limit(const LimitRequest& request, const std::string& who) {
+  return live_.limit(request, who, MonotonicClock().now());
+}
+
+ChangeResult Daemon::unlimit(const LimitRequest& request, const std::string& who) {
+  return live_.unlimit(request, who);
+}
+
+ChangeResult Daemon::try_text(const TryRequest& request, const std::string& who) {
+  return live_.try_text(request, who, MonotonicClock().now());
+}
+
+ChangeResult Daemon::confirm(const std::string& who) {
+  return live_.confirm(who);
+}
+
+ChangeResult Daemon::undo(const std::string& who) {
+  return live_.undo(who, MonotonicClock().now());
+}
+
+MemberResult Daemon::change_member(const MemberChange& change, const std::string& who) {
+  return live_.change_member(change, who, MonotonicClock().now());
+}
+
+DiffResult Daemon::diff() {
+  return live_.diff(MonotonicClock().now());
+}
+
+SaveResult Daemon::save() {
+  return live_.save();
+}
+
+// Expressions are compiled meanwhile in threads of their own, for seconds where there are many.
+ConfigResult Daemon::read(const ConfigDocument& document) {
+  ConfigResult result = document.read(
+      {.matches = &matches_, .meanwhile = [this] { tick(); }, .memory = available_memory(Held::counts)});
+  if (result.ok()) {
+    command_line_.apply_to(result.config);
+  } else {
+    matches_.drop_unused();
+  }
+  return result;
+}
+
+std::vector<std::string> Daemon::apply(const Config& config) {
+  Messages messages = put_in_force(with_captures_chosen(config));
+  matches_.drop_unused();
+  return messages;
+}
+
+bool Daemon::has_interface(const std::string& name) {
+  return is_interface_pattern(name) || netlink_.find_link(name).has_value();
+}
+
+void Daemon::log(const std::string& line) {
+  log_info(line);
 }
 
 // All or nothing. What can fail comes first: shapes that stay are prepared, new shapes are made and started, and go
 // again when a later one fails. What is handed to the workers then is in force, however late. Instances that are to come
 // are no part of it: they come and go with their interfaces.
-Daemon::Messages Daemon::apply(Config next) {
+Daemon::Messages Daemon::put_in_force(Config next) {
   Messages messages;
   MemberChanges member_changes = member_changes_.put_into(next.shapes, messages);
   note_members_in_force();

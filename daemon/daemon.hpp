@@ -15,6 +15,7 @@
 #include "linux/file_descriptor.hpp"
 #include "linux/netlink.hpp"
 #include "linux/shared_divert.hpp"
+#include "live_config.hpp"
 #include "member_changes.hpp"
 #include "patterns.hpp"
 #include "service/control_socket.hpp"
@@ -25,13 +26,15 @@
 
 namespace headgate {
 
-class Daemon : public DaemonControl {
+class Daemon : public DaemonControl, private ConfigHost {
  public:
-  // `command_line` says which file reload() reads again, if any, and what holds over it.
+  // `command_line` says which file reload() reads again, if any, and what holds over it. `texts` are those that `config` was
+  // read from; none: it was said on the command line.
   // Throws a sentence for the administrator when a shape cannot be set up; then nothing of ours is left.
   // `matches` has the compiled expressions of `config`; a reload compiles there. `memory`: where the shapes' large tables
   // come from. Both outlive this.
-  Daemon(Config config, CommandLine command_line, CompiledMatches& matches, MemorySource& memory);
+  Daemon(Config config, ConfigTexts texts, CommandLine command_line, CompiledMatches& matches,
+         MemorySource& memory);
   ~Daemon() override;
 
   // Until SIGTERM or SIGINT, then stops cleanly. Both signals and SIGHUP must be blocked in all threads
@@ -40,12 +43,28 @@ class Daemon : public DaemonControl {
 
   DaemonStatus status() override;
   std::optional<std::vector<FlowStatistics>> flows(const FlowsQuery& query) override;
-  ReloadResult reload() override;
   CaptureResult capture(const CaptureQuery& query) override;
   std::vector<const ShapeConfig*> shapes() const override;
-  MemberResult change_member(const MemberChange& change) override;
+
+  ChangeResult reload(const std::string& who) override;
+  ChangeResult set(const SetRequest& request, const std::string& who) override;
+  ChangeResult limit(const LimitRequest& request, const std::string& who) override;
+  ChangeResult unlimit(const LimitRequest& request, const std::string& who) override;
+  ChangeResult try_text(const TryRequest& request, const std::string& who) override;
+  ChangeResult confirm(const std::string& who) override;
+  ChangeResult undo(const std::string& who) override;
+  MemberResult change_member(const MemberChange& change, const std::string& who) override;
+  DiffResult diff() override;
+  SaveResult save() override;
 
  private:
+  // ConfigHost
+  ConfigResult read(const ConfigDocument& document) override;
+  std::vector<std::string> apply(const Config& config) override;
+  bool has_interface(const std::string& name) override;
+  MemberResult put_member(const MemberChange& change) override;
+  void log(const std::string& line) override;
+
   using Shapes = std::vector<std::unique_ptr<Shape>>;
 
   void wait_for_events();
@@ -68,7 +87,8 @@ class Daemon : public DaemonControl {
   void end(Shapes shapes);
 
   using Messages = std::vector<std::string>;
-  Messages apply(Config next);
+  bool may_change(const PeerCredentials& peer) const;
+  Messages put_in_force(Config next);
   static std::vector<Shape*> prepare(const std::vector<ShapeConfig>& configs,
                                      const std::vector<Shape*>& present, Messages& messages);
   Shapes start_new(const std::vector<ShapeConfig>& configs, const std::vector<Shape*>& present);
@@ -96,7 +116,9 @@ class Daemon : public DaemonControl {
   Shapes shapes_;        // whole ones at any time at which a worker is waited for
   Patterns patterns_;
   MemberChanges member_changes_;
-  bool look_again_ = false;  // for instances, at the next tick
+  LiveConfig live_;
+  std::optional<gid_t> operators_;  // of [daemon] operators, where there is such a group
+  bool look_again_ = false;         // for instances, at the next tick
   ServiceManager service_manager_;
   std::optional<ControlSocket> control_socket_;
   FileDescriptor signals_;

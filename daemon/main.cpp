@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "config/command_line.hpp"
-#include "config/config_file.hpp"
+#include "config/config_document.hpp"
 #include "daemon.hpp"
 #include "headgate/clock.hpp"
 #include "linux/available_memory.hpp"
@@ -44,16 +44,24 @@ void block_signals() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
+struct ReadConfig {
+  Config config;
+  ConfigTexts texts;  // none: the command line says it
+};
+
 // The configuration that the command line or the file says, or none after its errors were logged.
-std::optional<Config> read_config(const CommandLine& command_line, FileUse use,
-                                  const Surroundings& surroundings) {
-  if (command_line.config) return command_line.config;
-  ConfigResult result = load_config(command_line.config_path, use, surroundings);
+std::optional<ReadConfig> read_config(const CommandLine& command_line, FileUse use,
+                                      const Surroundings& surroundings) {
+  if (command_line.config) return ReadConfig{.config = *command_line.config, .texts = {}};
+  ConfigTextsResult read = read_config_texts(command_line.config_path, use);
+  ConfigResult result;
+  result.errors = std::move(read.errors);
+  if (result.ok()) result = ConfigDocument(read.texts).read(surroundings);
   for (const ConfigWarning& warning : result.warnings) log_warning(warning.to_string());
   for (const ConfigError& error : result.errors) log_error(error.to_string());
   if (!result.ok()) return std::nullopt;
   command_line.apply_to(result.config);
-  return std::move(result.config);
+  return ReadConfig{.config = std::move(result.config), .texts = std::move(read.texts)};
 }
 
 // systemd.exec(5): set for ExecStopPost=. After a failure the service is restarted, and a wire must not be cut meanwhile.
@@ -84,14 +92,14 @@ int run_daemon(const CommandLine& command_line, CompiledMatches& matches) {
   const Surroundings surroundings{.matches = &matches,
                                   .meanwhile = [] { ServiceManager().extend_timeout(kStartExtension); },
                                   .memory = available_memory(Held::does_not_count)};
-  std::optional<Config> config = read_config(command_line, FileUse::again, surroundings);
-  if (!config) return kExitUsage;
+  std::optional<ReadConfig> read = read_config(command_line, FileUse::again, surroundings);
+  if (!read) return kExitUsage;
   const std::string refusal = lock_memory();
   if (!refusal.empty())
     log_notice("memory is not locked, departures may be late when memory is short: " + refusal);
   make_runtime_directory();
   MappedMemory memory(refusal.empty());
-  Daemon(std::move(*config), command_line, matches, memory).run();
+  Daemon(std::move(read->config), std::move(read->texts), command_line, matches, memory).run();
   return kExitOk;
 }
 

@@ -290,8 +290,10 @@ void Shape::prepare(const ShapeConfig& config) {
                        .reconfiguration = std::make_unique<Reconfiguration>(classifier, std::move(parts))};
 }
 
+// What goes on by the kernel's verdict still does where no class asks for other packets than before.
 void Shape::begin_put_in_force() {
-  if (attachment_) attachment_->begin_take_all_out();
+  takes_all_out_ = prepared_->hook_classes != hook_classes_;
+  if (attachment_ && takes_all_out_) attachment_->begin_take_all_out();
 }
 
 void Shape::put_in_force() {
@@ -304,10 +306,10 @@ void Shape::put_in_force() {
   in_force_ = reconfiguration_->done();
   handed_over_ = clock_.now();
   classifier_ = reconfiguration_->classifier();
-  lets_go_ = false;
+  lets_go_ = lets_go_ && !takes_all_out_;
   for (const auto& part : parts_) part->set_precision(config_.precision);
   if (attachment_) {
-    attachment_->take_all_out();
+    if (takes_all_out_) attachment_->take_all_out();
     attachment_->ask_cgroups(bits_of(past_cgroups_) | bits_of(cgroups_));
     attachment_->reconfigure(config_, *reconfiguration_);
   } else {

@@ -164,6 +164,7 @@ class Shape {
   std::shared_ptr<const Classifier> classifier_;
   std::vector<HookClass> hook_classes_;  // likewise, for the interface's hook
   bool lets_go_ = false;                 // by them, as far as that is possible
+  bool takes_all_out_ = false;           // while others are put in force
   MonotonicClock clock_;
   ShapeParts parts_;
   std::unique_ptr<Attachment> attachment_;         // none: the host is open

@@ -1,4 +1,5 @@
-// TOML file → Config. Reports every semantic error, and the first syntax error, with its place.
+// TOML file with its drop-ins (config_texts.hpp) → Config. Reports every semantic error, and the first syntax error of each
+// file, with its place.
 #pragma once
 
 #include <cstddef>

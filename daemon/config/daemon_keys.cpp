@@ -57,6 +57,15 @@ Reading read_control(const std::string& text, std::string& path) {
   return reading;
 }
 
+// Whether there is such a group is seen at the start.
+Reading read_operators(const std::string& text, std::string& group) {
+  const bool is_name =
+      !text.empty() && text.size() <= 32 && text.find_first_of(" \t\r\n:,/") == std::string::npos;
+  if (!is_name) return refuse(quoted(text) + " is no name of a group, expected one as in /etc/group");
+  group = text;
+  return {};
+}
+
 constexpr auto kKeys = std::to_array<DaemonKey>({
     {.name = "divert",
      .example = R"("auto")",
@@ -113,6 +122,13 @@ constexpr auto kKeys = std::to_array<DaemonKey>({
            said.number([&](std::int64_t count) { return read_workers(count, daemon.workers); });
          },
      .fixed = fixed_at_start<&DaemonConfig::workers>},
+    {.name = "operators",
+     .example = R"("adm")",
+     .read =
+         [](const Said& said, DaemonConfig& daemon) {
+           said.text([&](const std::string& text) { return read_operators(text, daemon.operators); });
+         },
+     .fixed = fixed_at_start<&DaemonConfig::operators>},
 });
 
 }  // namespace

@@ -6,11 +6,11 @@
 namespace headgate {
 
 void Findings::add_error(Place place, std::string message) {
-  errors_.push_back({file_, place.line, place.column, std::move(message)});
+  errors_.push_back({name_of(place), place.line, place.column, std::move(message)});
 }
 
 void Findings::add_warning(Place place, std::string message) {
-  warnings_.push_back({{file_, place.line, place.column, std::move(message)}});
+  warnings_.push_back({{name_of(place), place.line, place.column, std::move(message)}});
 }
 
 bool Findings::add(Place place, std::string_view key, Reading reading) {
@@ -21,9 +21,13 @@ bool Findings::add(Place place, std::string_view key, Reading reading) {
   return false;
 }
 
+std::size_t Findings::rank_of(const ConfigError& error) const {
+  return static_cast<std::size_t>(std::find(files_.begin(), files_.end(), error.file) - files_.begin());
+}
+
 void Findings::hand_over(ConfigResult& result) {
-  const auto in_file_order = [](const ConfigError& a, const ConfigError& b) {
-    return std::tie(a.line, a.column) < std::tie(b.line, b.column);
+  const auto in_file_order = [this](const ConfigError& a, const ConfigError& b) {
+    return std::tuple(rank_of(a), a.line, a.column) < std::tuple(rank_of(b), b.line, b.column);
   };
   std::stable_sort(errors_.begin(), errors_.end(), in_file_order);
   std::stable_sort(warnings_.begin(), warnings_.end(), in_file_order);

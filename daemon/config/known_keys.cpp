@@ -81,7 +81,7 @@ void report_unknown_keys(const toml::table& table, TableKind kind, Findings& fin
   for (const auto& [key, value] : table) {
     if (std::find(known.keys.begin(), known.keys.end(), key.str()) != known.keys.end()) continue;
     const auto& begin = key.source().begin;
-    findings.add_error({begin.line, begin.column}, describe(key.str(), known));
+    findings.add_error({begin.line, begin.column, key.source().path}, describe(key.str(), known));
   }
 }
 

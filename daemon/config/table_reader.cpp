@@ -48,7 +48,7 @@ std::optional<std::string> bare_number(const toml::node& node) {
 }  // namespace
 
 Place place_of(const toml::node& node) {
-  return {node.source().begin.line, node.source().begin.column};
+  return {node.source().begin.line, node.source().begin.column, node.source().path};
 }
 
 Place TableReader::place(std::string_view key) const {

@@ -8,6 +8,7 @@
 
 #include "config/suggestion.hpp"
 #include "control/class_lookup.hpp"
+#include "control/live_answers.hpp"
 #include "control/plan_request.hpp"
 #include "control/request_error.hpp"
 #include "control/statistics_json.hpp"
@@ -36,6 +37,18 @@ std::string error_line(const RequestError& error) {
   return reply_line({{"schema", kSchema}, {"error", std::move(json)}});
 }
 
+// What `answer` throws becomes an error reply.
+template <typename Answer>
+Reply or_error(const Answer& answer) {
+  try {
+    return answer();
+  } catch (const RequestError& error) {
+    return {error_line(error)};
+  } catch (const std::exception& error) {
+    return {error_line({kErrorInternal, error.what(), {}})};
+  }
+}
+
 struct Request {
   std::string command;
   std::string class_name;
@@ -45,6 +58,7 @@ struct Request {
   std::size_t limit = kDefaultFlowLimit;
   PacketEventSet events{true, true, true};
   bool instances = true;  // each instance of a pattern, too
+  Json members;           // all, as they were sent
 };
 
 Json parse_object(std::string_view line) {
@@ -118,8 +132,15 @@ RequestError missing_member(std::string_view name) {
   return {kErrorBadRequest, "the request has no member " + in_quotes(name), {}};
 }
 
+// Read where they are needed: control/live_answers.hpp.
+bool is_member_of_changes(std::string_view name) {
+  constexpr std::string_view kNames[] = {"values", "for_s", "interface", "direction", "rate",
+                                         "key",    "file",  "bytes",     "confirm_s"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
 Request parse_request(std::string_view line) {
-  const Json json = parse_object(line);
+  Json json = parse_object(line);
   Request request;
   for (const auto& [name, value] : json.items()) {
     if (name == "command") {
@@ -137,11 +158,12 @@ Request parse_request(std::string_view line) {
       request.events = events_member(value);
     } else if (name == "instances") {
       request.instances = flag_member(name, value);
-    } else {
+    } else if (!is_member_of_changes(name)) {
       throw RequestError{kErrorBadRequest, "unknown member " + in_quotes(name) + " in the request", {}};
     }
   }
   if (!json.contains("command")) throw missing_member("command");
+  request.members = std::move(json);
   return request;
 }
 
@@ -169,15 +191,6 @@ Json answer_show(const Request& request, DaemonControl& daemon) {
   Json& patterns = reply["patterns"] = Json::array();
   for (const PatternStatistics& pattern : status.patterns) patterns.push_back(to_json(pattern));
   return reply;
-}
-
-Json answer_reload(const Request&, DaemonControl& daemon) {
-  ReloadResult result = daemon.reload();
-  if (!result.ok) {
-    throw RequestError{kErrorRefused, "not reloaded, the configuration in force stays as it was",
-                       std::move(result.messages)};
-  }
-  return {{"schema", kSchema}, {"reloaded", true}, {"messages", result.messages}};
 }
 
 std::vector<FoundClass> find_classes(const DaemonStatus& status, std::string_view name) {
@@ -265,11 +278,18 @@ Json answer_flows(const Request& request, DaemonControl& daemon) {
   return reply;
 }
 
-Json answer_plan(const Request& request, DaemonControl& daemon) {
+Json answer_plan(const Request& request, DaemonControl& daemon, const std::string& who) {
   if (request.class_name.empty()) throw missing_member("class");
   if (!request.member) throw missing_member("member");
-  if (!request.has_plan) throw missing_member("plan");
-  return answer(PlanRequest{request.class_name, *request.member, request.plan}, daemon);
+  const auto rate = request.members.find("rate");
+  const bool has_rate = rate != request.members.end();
+  if (!request.has_plan && !has_rate) throw missing_member("plan");
+  return answer(PlanRequest{.class_name = request.class_name,
+                            .member = *request.member,
+                            .plan = request.plan,
+                            .rate = has_rate ? string_member("rate", *rate) : std::string(),
+                            .time = time_of(request.members)},
+                daemon, who);
 }
 
 // A trace has the packets of one interface.
@@ -310,25 +330,86 @@ Reply answer_capture(const Request& request, DaemonControl& daemon) {
   return {reply_line(reply), std::move(result.stream)};
 }
 
+struct Asked {
+  const Request& request;
+  DaemonControl& daemon;
+  const std::string& who;
+};
+
 template <Json (*answer)(const Request&, DaemonControl&)>
-Reply line_of(const Request& request, DaemonControl& daemon) {
-  return {reply_line(answer(request, daemon)), nullptr};
+Reply look(const Asked& asked) {
+  return {reply_line(answer(asked.request, asked.daemon))};
+}
+
+template <Json (*answer)(DaemonControl&)>
+Reply look(const Asked& asked) {
+  return {reply_line(answer(asked.daemon))};
+}
+
+template <Json (*answer)(const Json&, DaemonControl&, const std::string&)>
+Reply change(const Asked& asked) {
+  return {reply_line(answer(asked.request.members, asked.daemon, asked.who))};
+}
+
+template <Json (*answer)(DaemonControl&, const std::string&)>
+Reply change(const Asked& asked) {
+  return {reply_line(answer(asked.daemon, asked.who))};
+}
+
+Reply change_plan(const Asked& asked) {
+  return {reply_line(answer_plan(asked.request, asked.daemon, asked.who))};
+}
+
+Reply capture(const Asked& asked) {
+  return answer_capture(asked.request, asked.daemon);
+}
+
+// The file follows the request.
+Reply begin_try(const Asked& asked) {
+  Reply reply{.line = {}, .body = try_bytes(asked.request.members)};
+  reply.with_body = [members = asked.request.members, &daemon = asked.daemon,
+                     who = asked.who](std::string text) {
+    return or_error([&] { return Reply{reply_line(answer_try(members, std::move(text), daemon, who))}; });
+  };
+  return reply;
 }
 
 struct Command {
   std::string_view name;
-  Reply (*answer)(const Request&, DaemonControl&);
+  bool changes;  // what is in force: not everybody may
+  Reply (*answer)(const Asked&);
 };
 
-constexpr Command kCommands[] = {{"show", line_of<answer_show>},     {"flows", line_of<answer_flows>},
-                                 {"plan", line_of<answer_plan>},     {"capture", answer_capture},
-                                 {"reload", line_of<answer_reload>}, {"version", line_of<answer_version>}};
+constexpr Command kCommands[] = {{"show", false, look<answer_show>},
+                                 {"flows", false, look<answer_flows>},
+                                 {"capture", false, capture},
+                                 {"version", false, look<answer_version>},
+                                 {"diff", false, look<answer_diff>},
+                                 {"save", false, look<answer_save>},
+                                 {"reload", true, change<answer_reload>},
+                                 {"plan", true, change_plan},
+                                 {"set", true, change<answer_set>},
+                                 {"limit", true, change<answer_limit>},
+                                 {"unlimit", true, change<answer_unlimit>},
+                                 {"try", true, begin_try},
+                                 {"confirm", true, change<answer_confirm>},
+                                 {"undo", true, change<answer_undo>}};
 
-Reply answer(const Request& request, DaemonControl& daemon) {
+RequestError not_permitted(const Request& request, const Requester& requester) {
+  return {
+      kErrorNotPermitted,
+      requester.name + " may look at headgated, and not change it: " + request.command + " is not permitted",
+      {"Run as root, or have root name a group of yours: [daemon] operators = \"GROUP\", and restart "
+       "headgated"}};
+}
+
+Reply answer(const Request& request, DaemonControl& daemon, const Requester& requester) {
   std::vector<std::string_view> names;
   for (const Command& command : kCommands) {
-    if (command.name == request.command) return command.answer(request, daemon);
     names.push_back(command.name);
+    if (command.name != request.command) continue;
+    if (command.changes && !requester.may_change) throw not_permitted(request, requester);
+    return command.answer({request, daemon, requester.name});
   }
   throw RequestError{kErrorBadRequest,
                      "unknown command " + in_quotes(request.command) + ", " + suggest(request.command, names),
@@ -337,14 +418,11 @@ Reply answer(const Request& request, DaemonControl& daemon) {
 
 }  // namespace
 
-Reply handle_request(std::string_view line, DaemonControl& daemon) {
-  try {
-    return answer(parse_request(line), daemon);
-  } catch (const RequestError& error) {
-    return {error_line(error), nullptr};
-  } catch (const std::exception& error) {
-    return {error_line({kErrorInternal, error.what(), {}}), nullptr};
-  }
+Reply handle_request(std::string_view line, DaemonControl& daemon, const Requester& requester) {
+  Reply reply = or_error([&] { return answer(parse_request(line), daemon, requester); });
+  // Else what comes behind it would be taken for requests.
+  if (reply.body == 0 && line.find("\"bytes\"") != std::string_view::npos) reply.close = true;
+  return reply;
 }
 
 }  // namespace headgate

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "config/config_file.hpp"
 #include "control/capture_stream.hpp"
+#include "control/live_requests.hpp"
 #include "vocabulary/packet_event.hpp"
 #include "vocabulary/statistics.hpp"
 
@@ -44,26 +46,6 @@ struct CaptureResult {
   std::string refusal;                    // why
 };
 
-// What plan a member has from now on.
-struct MemberChange {
-  std::string interface;  // of a pattern: the pattern itself; then of all its instances
-  Direction direction = Direction::egress;
-  std::string class_name;
-  Prefix member;
-  PlanNumber plan = kNoPlan;  // none: it is a member no more
-};
-
-struct MemberResult {
-  bool ok = false;
-  PlanNumber before = kNoPlan;  // that it was a member of
-  std::string refusal;          // a sentence
-};
-
-struct ReloadResult {
-  bool ok = false;
-  std::vector<std::string> messages;  // errors with their places, or what changed
-};
-
 // What the daemon lets the control socket do. Main thread; each call is answered within milliseconds.
 class DaemonControl {
  public:
@@ -71,22 +53,44 @@ class DaemonControl {
   virtual DaemonStatus status() = 0;
   // The largest `limit` flows by sent + queued + dropped packets. None: no such class.
   virtual std::optional<std::vector<FlowStatistics>> flows(const FlowsQuery& query) = 0;
-  virtual ReloadResult reload() = 0;
   // The shapes as configured, templates of patterns among them, but no instances. Cheap: asks no worker.
   virtual std::vector<const ShapeConfig*> shapes() const = 0;
+
+  // The rest changes what is in force. `who` is for the log.
+
+  virtual ChangeResult reload(const std::string& who) = 0;
+  virtual ChangeResult set(const SetRequest& request, const std::string& who) = 0;
+  virtual ChangeResult limit(const LimitRequest& request, const std::string& who) = 0;
+  virtual ChangeResult unlimit(const LimitRequest& request, const std::string& who) = 0;
+  virtual ChangeResult try_text(const TryRequest& request, const std::string& who) = 0;
+  virtual ChangeResult confirm(const std::string& who) = 0;
+  virtual ChangeResult undo(const std::string& who) = 0;
   // Holds for each key from its next packet on. Survives a reload as long as the file says of the member what it said when it
   // was changed. Cheap: waits for no worker.
-  virtual MemberResult change_member(const MemberChange& change) = 0;
+  virtual MemberResult change_member(const MemberChange& change, const std::string& who) = 0;
+
+  virtual DiffResult diff() = 0;
+  virtual SaveResult save() = 0;
   // Runs until the stream is destroyed.
   virtual CaptureResult capture(const CaptureQuery& query) = 0;
 };
 
 struct Reply {
-  std::string line;                       // ends with a newline
-  std::shared_ptr<CaptureStream> stream;  // what follows the line, if anything does
+  std::string line;                                 // ends with a newline
+  std::shared_ptr<CaptureStream> stream = nullptr;  // what follows the line, if anything does
+  // So many bytes come behind the request, and are answered by this; 0: none do, and the line is the reply.
+  std::size_t body = 0;
+  std::function<Reply(std::string body)> with_body = nullptr;
+  bool close = false;  // behind the line: what comes behind the request is no request
+};
+
+// Who asks.
+struct Requester {
+  std::string name = "root";  // for the log
+  bool may_change = true;     // or only look
 };
 
 // Never throws for bad input: every line gets a reply.
-Reply handle_request(std::string_view line, DaemonControl& daemon);
+Reply handle_request(std::string_view line, DaemonControl& daemon, const Requester& requester = {});
 
 }  // namespace headgate

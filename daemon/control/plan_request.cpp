@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/prefix.hpp"
+#include "config/quantity.hpp"
 #include "config/suggestion.hpp"
 #include "control/class_lookup.hpp"
 #include "control/request_error.hpp"
@@ -27,9 +28,32 @@ ConfiguredClass the_class(const std::string& name, const DaemonControl& daemon) 
   const std::vector<ConfiguredClass> found = find_classes(shapes, name);
   if (found.empty()) throw unknown_class(name, full_names(find_classes(shapes, "")));
   if (found.size() > 1) throw ambiguous_class(name, full_names(found));
-  if (found.front().config->plans.empty())
-    throw RequestError{kErrorUnknownPlan, "class " + in_quotes(found.front().name()) + " has no plans", {}};
   return found.front();
+}
+
+// A plan of that rate, which is made where the class has none yet.
+std::string plan_of_rate(const ConfiguredClass& of, const std::string& rate, DaemonControl& daemon,
+                         const std::string& who) {
+  Rate read;
+  const Reading reading = read_rate(rate, read);
+  if (!reading.ok()) throw RequestError{kErrorBadRequest, "rate: " + reading.error, {}};
+  std::string name = rate;
+  std::replace_if(
+      name.begin(), name.end(), [](char letter) { return letter == '/' || letter == ' '; }, '-');
+  const auto& plans = of.config->plans;
+  const auto same_name =
+      std::find_if(plans.begin(), plans.end(), [&](const PlanConfig& plan) { return plan.name == name; });
+  if (same_name != plans.end() && same_name->rate == read) return name;
+  const TableName table{.interface = of.shape->interface,
+                        .direction = of.shape->direction,
+                        .group = {},
+                        .class_name = of.config->name,
+                        .plan = name};
+  const ChangeResult result =
+      daemon.set({.table = table, .values = {{"rate", Json(rate).dump()}}, .time = {}}, who);
+  if (!result.ok)
+    throw RequestError{kErrorRefused, "the plan " + in_quotes(name) + " cannot be made", result.messages};
+  return name;
 }
 
 RequestError no_such_plan(const ConfiguredClass& of, const std::string& name) {
@@ -71,14 +95,22 @@ Json plan_name(const ConfiguredClass& of, PlanNumber plan) {
 
 }  // namespace
 
-Json answer(const PlanRequest& request, DaemonControl& daemon) {
-  const ConfiguredClass of = the_class(request.class_name, daemon);
+Json answer(const PlanRequest& request, DaemonControl& daemon, const std::string& who) {
+  ConfiguredClass of = the_class(request.class_name, daemon);
+  std::optional<std::string> plan = request.plan;
+  if (!request.rate.empty()) {
+    plan = plan_of_rate(of, request.rate, daemon, who);
+    of = the_class(request.class_name, daemon);  // with that plan
+  }
+  if (of.config->plans.empty())
+    throw RequestError{kErrorUnknownPlan, "class " + in_quotes(of.name()) + " has no plans", {}};
   const MemberChange change{.interface = of.shape->interface,
                             .direction = of.shape->direction,
                             .class_name = of.config->name,
                             .member = member_prefix(of, request.member),
-                            .plan = plan_number(of, request.plan)};
-  const MemberResult result = daemon.change_member(change);
+                            .plan = plan_number(of, plan),
+                            .time = request.time};
+  const MemberResult result = daemon.change_member(change, who);
   if (!result.ok) throw RequestError{kErrorRefused, result.refusal, {}};
   return {{"schema", kSchema},
           {"class", of.name()},

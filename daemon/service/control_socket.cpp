@@ -58,6 +58,7 @@ std::string error_line(std::string_view code, std::string_view message) {
 
 struct Client {
   FileDescriptor socket;
+  PeerCredentials peer;
   std::string input;        // what has been read and not answered
   std::string output;       // the replies under way
   std::size_t written = 0;  // of output
@@ -65,8 +66,16 @@ struct Client {
   bool end_of_input = false;
   bool closing = false;                          // when the output is out
   std::function<bool(std::string& out)> stream;  // what follows, where the last reply goes on
+  std::size_t body = 0;                          // bytes of input that belong to the last request
+  std::function<ControlReply(std::string body)> with_body;
   std::uint32_t interest = EPOLLIN;
 };
+
+// What can be answered: the body that was asked for, or a line.
+bool has_whole_input(const Client& client) {
+  if (client.body > 0) return client.input.size() >= client.body;
+  return client.input.find('\n') != std::string::npos;
+}
 
 // A stream that has nothing to send at the moment: nobody is waited for.
 bool rests(const Client& client) {
@@ -109,7 +118,8 @@ struct ControlSocket::State {
   bool answer_lines(Client& client);
   bool answer_next_line(Client& client);
   void reply_to(Client& client, ControlReply reply);
-  ControlReply handle(std::string_view line) const;
+  ControlReply handle(std::string_view line, const PeerCredentials& peer) const;
+  bool answer_body(Client& client);
   bool send_stream(Client& client);
   void feed_streams();
   bool update_interest(std::uint64_t tag, Client& client) const;
@@ -168,6 +178,7 @@ void ControlSocket::State::admit(FileDescriptor socket) {
   if (watch(EPOLL_CTL_ADD, socket.get(), tag, EPOLLIN) < 0) return;
   Client& client = clients[tag];
   client.socket = std::move(socket);
+  client.peer = *peer;
   client.deadline = monotonic_now() + limits.client_timeout;
 }
 
@@ -191,9 +202,8 @@ bool ControlSocket::State::progress(Client& client) {
   if (!client.output.empty()) return true;
   if (client.closing) return false;
   if (client.stream) return send_stream(client);
-  const bool has_line = client.input.find('\n') != std::string::npos;
-  if (!has_line && !client.end_of_input && !read_input(client)) return false;
-  return answer_lines(client) && send_output(client);
+  if (!has_whole_input(client) && !client.end_of_input && !read_input(client)) return false;
+  return (client.body > 0 ? answer_body(client) : answer_lines(client)) && send_output(client);
 }
 
 bool ControlSocket::State::send_output(Client& client) {
@@ -229,7 +239,7 @@ bool ControlSocket::State::answer_lines(Client& client) {
   const Instant until = monotonic_now() + kAnsweringTime;
   const auto goes_on = [&] {
     return client.output.size() < kReplyBytesAtOnce && !client.closing && !client.stream &&
-           client.input.find('\n') != std::string::npos && monotonic_now() < until;
+           client.body == 0 && client.input.find('\n') != std::string::npos && monotonic_now() < until;
   };
   do {
     if (!answer_next_line(client)) return false;
@@ -249,9 +259,19 @@ bool ControlSocket::State::answer_next_line(Client& client) {
   }
   if (end == std::string::npos && !client.end_of_input) return true;
   if (client.input.empty()) return false;  // and the end of input
-  ControlReply reply = handle(std::string_view(client.input).substr(0, length));
+  ControlReply reply = handle(std::string_view(client.input).substr(0, length), client.peer);
   client.input.erase(0, end == std::string::npos ? end : end + 1);
   reply_to(client, std::move(reply));
+  return true;
+}
+
+// False: the client is gone; without the whole of it nothing is done.
+bool ControlSocket::State::answer_body(Client& client) {
+  if (!has_whole_input(client)) return !client.end_of_input;
+  const auto with_body = std::exchange(client.with_body, nullptr);
+  std::string body = client.input.substr(0, client.body);
+  client.input.erase(0, std::exchange(client.body, 0));
+  reply_to(client, with_body(std::move(body)));
   return true;
 }
 
@@ -281,12 +301,15 @@ void ControlSocket::State::feed_streams() {
 void ControlSocket::State::reply_to(Client& client, ControlReply reply) {
   client.output += reply.line;
   client.stream = std::move(reply.stream);
+  client.body = std::min(reply.body, ControlSocket::kMaxBodyBytes);
+  client.with_body = std::move(reply.with_body);
+  client.closing = client.closing || reply.close;
   client.deadline = monotonic_now() + limits.client_timeout;
 }
 
-ControlReply ControlSocket::State::handle(std::string_view line) const {
+ControlReply ControlSocket::State::handle(std::string_view line, const PeerCredentials& peer) const {
   try {
-    return handler(line);
+    return handler(line, peer);
   } catch (const std::exception&) {
     return error_line(kErrorInternal, "the daemon failed to answer");
   }
@@ -294,8 +317,8 @@ ControlReply ControlSocket::State::handle(std::string_view line) const {
 
 // Interest in output also stands for "there is more to do without any new input": it is reported at once.
 bool ControlSocket::State::update_interest(std::uint64_t tag, Client& client) const {
-  const bool more = !client.output.empty() || client.closing || client.end_of_input ||
-                    client.input.find('\n') != std::string::npos;
+  const bool more =
+      !client.output.empty() || client.closing || client.end_of_input || has_whole_input(client);
   std::uint32_t interest = more ? EPOLLOUT : EPOLLIN;
   // Nothing is read from a client that is sent a stream; that it is gone is reported in any case.
   if (rests(client)) interest = 0;

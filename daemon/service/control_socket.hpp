@@ -8,7 +8,8 @@
 //
 // Limits:
 // - At most kMaxControlClients at once; one more is told "busy" and closed.
-// - A line of more than kMaxRequestBytes is answered with an error, and the client is closed.
+// - A line of more than kMaxRequestBytes is answered with an error, and the client is closed. Bytes may follow a request
+//   where the handler asks for them: at most kMaxBodyBytes.
 // - Requests that a client sends ahead are answered in a row of up to 1 ms or 16 KiB, whose replies are sent at once. While
 //   it has not taken them, no further request of it is read. So it holds at most 16 KiB, one reply and one read's worth of
 //   input.
@@ -29,6 +30,7 @@
 #include <utility>
 
 #include "headgate/clock.hpp"
+#include "service/peer_credentials.hpp"
 #include "vocabulary/control_message.hpp"
 
 namespace headgate {
@@ -47,12 +49,20 @@ struct ControlReply {
   // long as the client takes what it is given: whoever reads slowly gets nothing more meanwhile. No further request of
   // this client is read.
   std::function<bool(std::string& out)> stream;
+
+  // So many bytes come behind the request, and with_body() gives the reply to them; 0: none do. At most kMaxBodyBytes.
+  std::size_t body = 0;
+  std::function<ControlReply(std::string body)> with_body;
+
+  bool close = false;  // when the line is out
 };
 
 class ControlSocket {
  public:
-  // Gets a line without its end. Should not throw; if it does, the client is told so.
-  using Handler = std::function<ControlReply(std::string_view line)>;
+  // Gets a line without its end, and who sent it. Should not throw; if it does, the client is told so.
+  using Handler = std::function<ControlReply(std::string_view line, const PeerCredentials& peer)>;
+
+  static constexpr std::size_t kMaxBodyBytes = 1024 * 1024;
 
   static constexpr Duration kStreamInterval = std::chrono::milliseconds(10);
 

@@ -1,10 +1,13 @@
 #include "service/peer_credentials.hpp"
 
 #include <grp.h>
+#include <pwd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <memory>
 
 namespace headgate {
 namespace {
@@ -36,6 +39,16 @@ bool permitted(const PeerCredentials& peer, const AccessRule& rule) {
   if (!rule.group) return false;
   const auto& groups = peer.supplementary_groups;
   return peer.group == *rule.group || std::find(groups.begin(), groups.end(), *rule.group) != groups.end();
+}
+
+std::string name_of(const PeerCredentials& peer) {
+  const std::string number = "uid " + std::to_string(peer.user);
+  if (peer.user == 0) return "root";
+  const std::unique_ptr<FILE, int (*)(FILE*)> users(std::fopen("/etc/passwd", "re"), std::fclose);
+  if (!users) return number;
+  while (const passwd* user = fgetpwent(users.get()))
+    if (user->pw_uid == peer.user) return std::string(user->pw_name) + " (" + number + ")";
+  return number;
 }
 
 std::optional<gid_t> find_group(const std::string& name) {

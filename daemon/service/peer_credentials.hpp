@@ -27,6 +27,9 @@ struct AccessRule {
 // Root, the user whose process we are, and the members of the group.
 bool permitted(const PeerCredentials& peer, const AccessRule& rule);
 
+// "alice (uid 1000)". Asks the file of users alone, so that no service of names is waited for.
+std::string name_of(const PeerCredentials& peer);
+
 std::optional<gid_t> find_group(const std::string& name);
 
 }  // namespace headgate

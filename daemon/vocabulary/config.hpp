@@ -252,6 +252,7 @@ struct DaemonConfig {
   Duration idle = std::chrono::seconds(60);   // a flow without packets for this long is forgotten
   std::string control = kDefaultControlPath;  // control socket
   std::uint32_t workers = 0;                  // for all shapes; 0: one a shape, at most one a processor
+  std::string operators;  // the group whose members may change what is in force; empty: none
   bool operator==(const DaemonConfig&) const = default;
 };
 

@@ -10,6 +10,11 @@
 #include "fake_daemon.hpp"
 #include "vocabulary/control_message.hpp"
 
+#define EVERY_COMMAND                                                                                  \
+  "\"show\", \"flows\", \"capture\", \"version\", \"diff\", \"save\", \"reload\", \"plan\", \"set\", " \
+  "\"limit\", "                                                                                        \
+  "\"unlimit\", \"try\", \"confirm\" or \"undo\""
+
 namespace headgate {
 namespace {
 
@@ -528,11 +533,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadRequest{"NoCommand", "{}", "the request has no member \"command\""},
         BadRequest{"CommandIsNumber", R"({"command":1})", "member \"command\" is not a string"},
         BadRequest{"UnknownCommand", R"({"command":"halt"})",
-                   "unknown command \"halt\", expected \"show\", \"flows\", \"plan\", \"capture\", "
-                   "\"reload\" or \"version\""},
-        BadRequest{"EmptyCommand", R"({"command":""})",
-                   "unknown command \"\", expected \"show\", \"flows\", \"plan\", \"capture\", \"reload\" or "
-                   "\"version\""},
+                   "unknown command \"halt\", expected " EVERY_COMMAND ""},
+        BadRequest{"EmptyCommand", R"({"command":""})", "unknown command \"\", expected " EVERY_COMMAND ""},
         BadRequest{"UnknownMember", R"({"command":"reload","fast":true})",
                    "unknown member \"fast\" in the request"},
         BadRequest{"ClassIsList", R"({"command":"flows","class":["dns"]})",
@@ -555,10 +557,8 @@ INSTANTIATE_TEST_SUITE_P(
                    "the request is nested too deeply"},
         BadRequest{"NestedWithoutEnd", std::string(60'000, '['), "the request is nested too deeply"},
         BadRequest{"InvalidUtf8", "{\"command\":\"sho\xc3\x28\"}", "the request is not JSON: see byte 17"},
-        BadRequest{
-            "LongCommand", R"({"command":")" + std::string(60'000, 'x') + R"("})",
-            "unknown command \"" + std::string(80, 'x') +
-                "...\", expected \"show\", \"flows\", \"plan\", \"capture\", \"reload\" or \"version\""},
+        BadRequest{"LongCommand", R"({"command":")" + std::string(60'000, 'x') + R"("})",
+                   "unknown command \"" + std::string(80, 'x') + "...\", expected " EVERY_COMMAND ""},
         BadRequest{"ZeroByte", std::string("{\"command\":\"show\"}\0", 19),
                    "the request is not JSON: see byte 19"}),
     [](const auto& test) { return std::string(test.param.name); });

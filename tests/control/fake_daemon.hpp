@@ -48,10 +48,31 @@ class FakeDaemon : public DaemonControl {
     return result;
   }
 
-  ReloadResult reload() override {
+  ChangeResult reload(const std::string&) override {
     ++reloads;
     return reload_result;
   }
+  ChangeResult set(const SetRequest& request, const std::string& who) override {
+    sets.push_back(request);
+    makers.push_back(who);
+    return change_result;
+  }
+  ChangeResult limit(const LimitRequest& request, const std::string&) override {
+    limits.push_back(request);
+    return change_result;
+  }
+  ChangeResult unlimit(const LimitRequest& request, const std::string&) override {
+    unlimits.push_back(request);
+    return change_result;
+  }
+  ChangeResult try_text(const TryRequest& request, const std::string&) override {
+    trials.push_back(request);
+    return change_result;
+  }
+  ChangeResult confirm(const std::string&) override { return change_result; }
+  ChangeResult undo(const std::string&) override { return change_result; }
+  DiffResult diff() override { return diff_result; }
+  SaveResult save() override { return save_result; }
 
   CaptureResult capture(const CaptureQuery& query) override {
     capture_queries.push_back(query);
@@ -69,7 +90,7 @@ class FakeDaemon : public DaemonControl {
     return shapes;
   }
 
-  MemberResult change_member(const MemberChange& change) override {
+  MemberResult change_member(const MemberChange& change, const std::string&) override {
     member_changes.push_back(change);
     return member_result;
   }
@@ -84,7 +105,15 @@ class FakeDaemon : public DaemonControl {
   std::vector<FlowsQuery> queries;
   Count growth_per_query;     // what each flow has sent more from one look to the next
   Duration time_per_query{};  // and the time that goes by meanwhile
-  ReloadResult reload_result{true, {"1 class changed"}};
+  ChangeResult reload_result{true, {"1 class changed"}};
+  std::vector<SetRequest> sets;
+  std::vector<std::string> makers;  // who set
+  std::vector<LimitRequest> limits;
+  std::vector<LimitRequest> unlimits;
+  std::vector<TryRequest> trials;
+  ChangeResult change_result{true, {"changed: eth0/egress"}};
+  DiffResult diff_result;
+  SaveResult save_result;
   int reloads = 0;
 };
 

@@ -105,7 +105,9 @@ TEST_F(CompletionTest, OffersFilesWhereAFileIsMeantInBash) {
 }
 
 TEST_F(CompletionTest, OffersTheNamesThatTheDaemonHasInBash) {
-  ServedSocket server(path, [this](std::string_view line) { return handle_request(line, daemon).line; });
+  ServedSocket server(path, [this](std::string_view line, const PeerCredentials&) {
+    return handle_request(line, daemon).line;
+  });
   EXPECT_THAT(bash_live({"flows", "d"}), ElementsAre("dns"));
   EXPECT_THAT(bash_live({"flows", "-n", "5", "eth0/egress/"}),
               ElementsAre("eth0/egress/clients", "eth0/egress/dns"));
@@ -119,7 +121,9 @@ TEST_F(CompletionTest, OffersTheNamesThatTheDaemonHasInBash) {
 TEST_F(CompletionTest, OffersThePlansOfTheClassInBash) {
   daemon.status_now.shapes.at(0).config.classes.at(0).plans = {{.name = "gold"}, {.name = "silver"}};
   const std::string name = daemon.status_now.shapes.at(0).config.classes.at(0).name;
-  ServedSocket server(path, [this](std::string_view line) { return handle_request(line, daemon).line; });
+  ServedSocket server(path, [this](std::string_view line, const PeerCredentials&) {
+    return handle_request(line, daemon).line;
+  });
   EXPECT_THAT(bash_live({"plan", name, "10.0.0.5", ""}), ElementsAre("gold", "none", "silver"));
   EXPECT_THAT(bash_live({"plan", "video", "10.0.0.5", ""}), ElementsAre("none"));
 }
@@ -127,7 +131,9 @@ TEST_F(CompletionTest, OffersThePlansOfTheClassInBash) {
 TEST_F(CompletionTest, DoesNotRunWhatANameSays) {
   const std::string made = directory.file("made");
   daemon.status_now.shapes.at(0).interface = "a$(touch${IFS}" + made + ")";
-  ServedSocket server(path, [this](std::string_view line) { return handle_request(line, daemon).line; });
+  ServedSocket server(path, [this](std::string_view line, const PeerCredentials&) {
+    return handle_request(line, daemon).line;
+  });
   EXPECT_THAT(bash_live({"flows", "a"}), Contains(testing::StartsWith("a\\$\\(touch")));
   EXPECT_FALSE(std::filesystem::exists(made));
 }
@@ -138,7 +144,9 @@ TEST_F(CompletionTest, IsSilentWhereNoDaemonAnswers) {
 }
 
 TEST_F(CompletionTest, OffersTheSameInFish) {
-  ServedSocket server(path, [this](std::string_view line) { return handle_request(line, daemon).line; });
+  ServedSocket server(path, [this](std::string_view line, const PeerCredentials&) {
+    return handle_request(line, daemon).line;
+  });
   const auto fish = [&](const std::string& line) {
     return lines_of("HOME=" + directory.path().string() + " fish --no-config -c 'source " + script("fish") +
                     "; complete -C \"headgatectl " + line + "\"' 2>&1");

@@ -85,12 +85,13 @@ class HeadgatectlTest : public testing::Test {
   }
 
   ControlSocket::Handler handler() {
-    return [this](std::string_view line) { return handle_request(line, daemon).line; };
+    return
+        [this](std::string_view line, const PeerCredentials&) { return handle_request(line, daemon).line; };
   }
 
   // As the daemon does it; `started` fills the tap of a capture.
   ControlSocket::Handler capture_handler(const std::function<void(PacketTap&)>& started) {
-    return [this, started](std::string_view line) {
+    return [this, started](std::string_view line, const PeerCredentials&) {
       Reply reply = handle_request(line, daemon);
       ControlReply result(reply.line);
       if (!reply.stream) return result;
@@ -138,7 +139,7 @@ TEST_F(HeadgatectlTest, PrintsTheJsonOfTheDaemon) {
 
 TEST_F(HeadgatectlTest, PrintsOneLineOfJsonForEachLookWhileWatching) {
   int looks = 0;
-  ServedSocket server(path, [&](std::string_view line) {
+  ServedSocket server(path, [&](std::string_view line, const PeerCredentials&) {
     return ++looks <= 3 ? handle_request(line, daemon).line
                         : R"({"schema":1,"error":{"code":"refused","message":"enough"}})"
                           "\n";
@@ -344,7 +345,8 @@ TEST_F(HeadgatectlTest, ProposesTheSameWhenTheDaemonRefusesIt) {
 class StrangeReplies : public HeadgatectlTest, public testing::WithParamInterface<const char*> {};
 
 TEST_P(StrangeReplies, EndInASentenceAndNotInACrash) {
-  ServedSocket server(path, [](std::string_view) { return std::string(GetParam()) + "\n"; });
+  ServedSocket server(
+      path, [](std::string_view, const PeerCredentials&) { return std::string(GetParam()) + "\n"; });
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"show"}, {"flows"}, {"reload"}, {"version"}, {"-j", "flows"}}) {
     const Outcome outcome = run(arguments);
@@ -363,7 +365,7 @@ TEST_F(HeadgatectlTest, EndsWhenTheDaemonClosesWithoutAReply) {
   ControlSocketLimits limits;
   limits.client_timeout = std::chrono::milliseconds(20);
   ServedSocket mute(
-      path, [](std::string_view) { return std::string(); }, limits);
+      path, [](std::string_view, const PeerCredentials&) { return std::string(); }, limits);
   const Outcome outcome = run({});
   EXPECT_EQ(outcome.exit_code, kExitNotRunning);
   EXPECT_THAT(outcome.errors, HasSubstr("it closed the connection without a reply"));
@@ -599,7 +601,7 @@ TEST_F(HeadgatectlTest, SaysHowFarItCameWhereTheDaemonGoes) {
   add_plans(daemon);
   for (int i = 0; i < 5000; ++i) input += "10.0.0.5 gold\n";
   int replies = 0;
-  ServedSocket server(path, [&](std::string_view line) {
+  ServedSocket server(path, [&](std::string_view line, const PeerCredentials&) {
     ControlReply reply(handle_request(line, daemon).line);
     if (++replies == 3) reply.stream = [](std::string&) { return false; };  // then it closes
     return reply;

@@ -177,6 +177,21 @@ def test_members_of_its_group_and_nobody_else_may_use_headgatectl(started):
     assert "headgate" in refused.stderr
 
 
+def test_members_of_its_group_look_and_operators_change(started):
+    group = started.run("id", "-g", "headgate").stdout.strip()
+    as_nobody = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--groups", group, "headgatectl"]
+    limit = ["limit", "eth0", "5mbit", "--ingress"]
+    for change in (limit, ["reload"], ["undo"]):
+        refused = started.run(*as_nobody, *change, check=False)
+        assert refused.returncode == EXIT_NOT_PERMITTED, (change, refused)
+        assert "may look at headgated, and not change it" in refused.stderr and "operators" in refused.stderr
+    write(started, "[daemon]\noperators = \"headgate\"\n" + CONFIG.format(rate="1000pps"))
+    started.systemctl("restart", "headgated")
+    started.run(*as_nobody, *limit)
+    started.run(*as_nobody, "undo")
+    assert "nobody (uid " in started.journal("headgated")
+
+
 def test_reloads_under_load_lose_nothing(started, net, programs):
     receiver = Receiver(net.peer, programs)
     load = Sender(net.host, programs, network.PEER_IPV4, rate=900, seconds=5)

@@ -31,7 +31,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::string echo(std::string_view line) {
+std::string echo(std::string_view line, const PeerCredentials&) {
   return "<" + std::string(line) + ">\n";
 }
 
@@ -129,7 +129,8 @@ TEST_F(ControlSocketTest, SurvivesAClientThatLeavesBeforeItsReply) {
 
 TEST_F(ControlSocketTest, TakesALineOfTheLongestLengthAndNoLonger) {
   const std::string longest(kMaxRequestBytes, 'x');
-  ServedSocket socket(path, [](std::string_view line) { return std::to_string(line.size()) + "\n"; });
+  ServedSocket socket(
+      path, [](std::string_view line, const PeerCredentials&) { return std::to_string(line.size()) + "\n"; });
   UnixSocketClient client(path);
   EXPECT_TRUE(client.write(longest + "\n"));
   EXPECT_EQ(client.read_line(), "65536\n");
@@ -153,7 +154,7 @@ TEST_F(ControlSocketTest, StopsReadingALineWithoutEnd) {
 // on.
 TEST_F(ControlSocketTest, AClientThatNeverReadsCostsOneReplyAndDelaysNobody) {
   int handled = 0;
-  ControlSocket socket(path, [&](std::string_view line) {
+  ControlSocket socket(path, [&](std::string_view line, const PeerCredentials&) {
     ++handled;
     return line == "much" ? std::string(4'000'000, 'x') + "\n" : echo(line);
   });
@@ -173,7 +174,7 @@ TEST_F(ControlSocketTest, AClientThatNeverReadsCostsOneReplyAndDelaysNobody) {
 
 TEST_F(ControlSocketTest, ALongReplyArrivesWhole) {
   const std::string reply = std::string(400'000, 'x') + "\n";
-  ServedSocket socket(path, [&](std::string_view) { return reply; },
+  ServedSocket socket(path, [&](std::string_view, const PeerCredentials&) { return reply; },
                       {.client_timeout = std::chrono::minutes(1)});
   UnixSocketClient client(path);
   client.write("much\nmuch\n");
@@ -185,7 +186,8 @@ TEST_F(ControlSocketTest, ClosesASilentClientAndOneThatDoesNotReadAfterTheTimeou
   ControlSocketLimits limits;
   limits.client_timeout = std::chrono::milliseconds(20);
   ServedSocket socket(
-      path, [](std::string_view) { return std::string(4'000'000, 'x') + "\n"; }, limits);
+      path, [](std::string_view, const PeerCredentials&) { return std::string(4'000'000, 'x') + "\n"; },
+      limits);
   UnixSocketClient silent(path), partial(path), deaf(path);
   partial.write("begun");
   deaf.write("much\n");
@@ -215,7 +217,8 @@ TEST_F(ControlSocketTest, RefusesMoreThanTheMostClientsAndTakesThemLater) {
 }
 
 TEST_F(ControlSocketTest, RepliesWhenTheHandlerThrows) {
-  ControlSocket socket(path, [](std::string_view) -> std::string { throw std::runtime_error("no"); });
+  ControlSocket socket(
+      path, [](std::string_view, const PeerCredentials&) -> std::string { throw std::runtime_error("no"); });
   UnixSocketClient client(path);
   client.write("x\n");
   drain(socket);
@@ -497,7 +500,7 @@ TEST(AccessRule, RefusesEverybodyElse) {
 class ControlSocketStreamTest : public ControlSocketTest {
  protected:
   ControlSocket::Handler handler() {
-    return [this](std::string_view line) {
+    return [this](std::string_view line, const PeerCredentials&) {
       ControlReply reply(echo(line));
       if (line != "stream") return reply;
       const auto alive = std::make_shared<int>();

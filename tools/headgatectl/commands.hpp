@@ -9,11 +9,19 @@ namespace headgate {
 
 Command show_command();
 Command flows_command();
+Command set_command();
+Command limit_command();
+Command unlimit_command();
 Command plan_command();
 Command drops_command();
 Command capture_command();
 Command metrics_command();
 Command reload_command();
+Command try_command();
+Command confirm_command();
+Command undo_command();
+Command diff_command();
+Command save_command();
 Command check_command();
 Command simulate_command();
 Command version_command();

@@ -75,11 +75,20 @@ std::string read_reply(int socket, const std::string& path, std::chrono::seconds
   return reply;
 }
 
+// Should the daemon have closed already, its reason is still there to be read.
+void send_all(const FileDescriptor& socket, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return;
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+}
+
 Json ask(const FileDescriptor& socket, const std::string& path, const Json& request,
-         std::chrono::seconds patience, std::string& rest) {
-  const std::string line = request_line(request);
-  // Should the daemon have closed already, its reason is still there to be read.
-  [[maybe_unused]] const ssize_t sent = send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
+         std::chrono::seconds patience, std::string& rest, std::string_view body = {}) {
+  send_all(socket, request_line(request));
+  send_all(socket, body);
   Json reply = parse_reply(read_reply(socket.get(), path, patience, rest), path);
   if (reply.contains("error")) throw error_of(reply, path);
   return reply;
@@ -145,7 +154,8 @@ ControlError error_of(const Json& reply, const std::string& path) {
   try {
     const Json& error = reply.at("error");
     const std::string code = error.value("code", std::string(kErrorInternal));
-    if (code == kErrorNotPermitted) return not_permitted(path);
+    const bool of_the_socket = !error.contains("details") && code == kErrorNotPermitted;
+    if (of_the_socket) return not_permitted(path);
     return {exit_code_of(code), code, error.value("message", std::string("headgated refused")),
             error.value("details", std::vector<std::string>{})};
   } catch (const Json::exception&) {
@@ -156,6 +166,11 @@ ControlError error_of(const Json& reply, const std::string& path) {
 Json ask_daemon(const std::string& path, const Json& request, std::chrono::seconds patience) {
   std::string rest;
   return ask(connect_to(path, std::min(patience, kPatience)), path, request, patience, rest);
+}
+
+Json ask_daemon(const std::string& path, const Json& request, const std::string& body) {
+  std::string rest;
+  return ask(connect_to(path), path, request, kReloadPatience, rest, body);
 }
 
 DaemonStream open_stream(const std::string& path, const Json& request) {

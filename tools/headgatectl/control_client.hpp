@@ -35,6 +35,10 @@ inline constexpr std::chrono::seconds kReloadPatience(120);
 nlohmann::ordered_json ask_daemon(const std::string& path, const nlohmann::ordered_json& request,
                                   std::chrono::seconds patience = kPatience);
 
+// As that, for a request that `body` comes behind.
+nlohmann::ordered_json ask_daemon(const std::string& path, const nlohmann::ordered_json& request,
+                                  const std::string& body);
+
 // The parts, for request_pipeline.hpp.
 FileDescriptor connect_to(const std::string& path,
                           std::chrono::seconds patience = kPatience);  // throws ControlError

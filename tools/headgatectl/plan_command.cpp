@@ -1,30 +1,18 @@
 // headgatectl plan: an address or a network gets the rate of a plan, or the lines of standard input theirs.
-#include <poll.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <chrono>
-#include <deque>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
+#include "change_reply.hpp"
 #include "commands.hpp"
 #include "control_client.hpp"
-#include "human_text.hpp"
-#include "invocation.hpp"
+#include "input_requests.hpp"
 #include "json_output.hpp"
-#include "member_lines.hpp"
 #include "output.hpp"
-#include "request_pipeline.hpp"
 #include "visible_text.hpp"
 
 namespace headgate {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::size_t kMostRefusalsNamed = 10;
 
 Json request_of(const std::string& class_name, const std::string& member, const std::string& plan) {
   return {{"command", "plan"},
@@ -37,10 +25,26 @@ std::string plan_text(const Json& plan) {
   return plan.is_null() ? "no plan" : "plan " + visible(plan.get<std::string>());
 }
 
+// Of the plan that is named, or of a rate.
+Json request_of(const Invocation& invocation) {
+  const std::string plan = invocation.operand("PLAN");
+  const auto rate = invocation.value("rate");
+  if (plan.empty() == !rate)
+    throw UsageError(rate ? "\"plan\" takes a PLAN or --rate RATE, not both"
+                          : "\"plan\" needs a PLAN, or --rate RATE");
+  Json request = request_of(invocation.operand("CLASS"), invocation.operand("MEMBER"), plan);
+  if (rate) {
+    request.erase("plan");
+    request["rate"] = *rate;
+  }
+  add_time(invocation, request);
+  return request;
+}
+
 int change_one(const Invocation& invocation) {
   const std::string member = invocation.operand("MEMBER");
-  const Json reply = ask_daemon(invocation.control,
-                                request_of(invocation.operand("CLASS"), member, invocation.operand("PLAN")));
+  const Json reply = ask_daemon(invocation.control, request_of(invocation), kReloadPatience);
+  if (invocation.has("quiet")) return kExitOk;
   if (invocation.json) {
     print_json(reply);
     return kExitOk;
@@ -51,118 +55,21 @@ int change_one(const Invocation& invocation) {
   return kExitOk;
 }
 
-// The lines of standard input, all over one connection.
-class MembersOfInput {
- public:
-  explicit MembersOfInput(const Invocation& invocation)
-      : invocation_(invocation), pipeline_(invocation.control) {}
-
-  int run() {
-    try {
-      while (!ended_ || pipeline_.unanswered() > 0) wait();
-    } catch (const ControlError&) {
-      report();
-      throw;
-    }
-    report();
-    return refused_ == 0 ? kExitOk : kExitRefused;
-  }
-
- private:
-  void wait() {
-    const bool reads = !ended_ && !pipeline_.full();
-    std::array<pollfd, 2> descriptors{
-        {{.fd = reads ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0}, pipeline_.interest()}};
-    const auto limit = std::chrono::milliseconds(pipeline_.wait());
-    const int ready = poll(descriptors.data(), descriptors.size(), static_cast<int>(limit.count()));
-    if (ready < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll");
-    if (ready == 0) pipeline_.idle();
-    if (ready <= 0) return;
-    if (descriptors[1].revents != 0) take_replies();
-    if (descriptors[0].revents != 0) read_input();
-  }
-
-  void read_input() {
-    std::array<char, 16 * 1024> buffer;
-    const ssize_t length = read(STDIN_FILENO, buffer.data(), buffer.size());
-    if (length < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    if (length < 0) {
-      throw ControlError(kExitRefused, "system",
-                         "cannot read standard input: " + std::generic_category().message(errno));
-    }
-    ended_ = length == 0;
-    for (const MemberLine& line :
-         ended_ ? lines_.finish() : lines_.add({buffer.data(), static_cast<std::size_t>(length)}))
-      send(line);
-  }
-
-  void send(const MemberLine& line) {
-    if (!line.error.empty()) {
-      Json reply = {{"schema", kSchema}, {"error", {{"code", kErrorBadRequest}, {"message", line.error}}}};
-      return refuse(line.number, std::move(reply), line.error);
-    }
-    pipeline_.put(request_of(invocation_.operand("CLASS"), line.member, line.plan));
-    sent_.push_back(line.number);
-  }
-
-  void take_replies() {
-    for (Json& reply : pipeline_.progress()) {
-      const std::size_t number = sent_.front();
-      sent_.pop_front();
-      if (!reply.contains("error")) {
-        ++(reply.at("plan") == reply.at("before") ? unchanged_ : changed_);
-        print_reply(number, std::move(reply));
-        continue;
-      }
-      const ControlError error = error_of(reply, invocation_.control);
-      if (!is_of_the_line(error.code)) throw error;
-      refuse(number, std::move(reply), error.what());
-    }
-  }
-
-  // The others hold for every line.
-  static bool is_of_the_line(const std::string& code) {
-    return code == kErrorBadRequest || code == kErrorUnknownPlan || code == kErrorRefused;
-  }
-
-  void refuse(std::size_t number, Json reply, const std::string& why) {
-    if (++refused_ <= kMostRefusalsNamed)
-      print_error("headgatectl: line " + std::to_string(number) + ": " + visible(why));
-    print_reply(number, std::move(reply));
-  }
-
-  void print_reply(std::size_t number, Json reply) const {
-    if (!invocation_.json) return;
-    reply["line"] = number;
-    print_json(reply, JsonLayout::one_line);
-  }
-
-  void report() const {
-    if (refused_ > kMostRefusalsNamed) {
-      print_error("headgatectl: " + whole_text(refused_ - kMostRefusalsNamed) +
-                  " more lines were refused, which are not named");
-    }
-    const std::string text = whole_text(changed_) + (changed_ == 1 ? " member" : " members") + " changed, " +
-                             whole_text(unchanged_) + " as before, " + whole_text(refused_) + " refused";
-    if (invocation_.json) {
-      print_error("headgatectl: " + text);
-    } else {
-      print(text + "\n");
-    }
-  }
-
-  const Invocation& invocation_;
-  RequestPipeline pipeline_;
-  MemberLines lines_;
-  std::deque<std::size_t> sent_;  // the numbers of the lines that have no reply yet
-  bool ended_ = false;            // the input
-  std::uint64_t changed_ = 0;
-  std::uint64_t unchanged_ = 0;
-  std::uint64_t refused_ = 0;
-};
+Json request_of_line(const Invocation& invocation, const std::vector<std::string>& words) {
+  if (words.size() != 2) throw UsageError("expected MEMBER PLAN, as in 10.0.0.5 gold");
+  Json request = request_of(invocation.operand("CLASS"), words[0], words[1]);
+  add_time(invocation, request);
+  return request;
+}
 
 int plan(const Invocation& invocation) {
-  return invocation.operand("MEMBER") == "-" ? MembersOfInput(invocation).run() : change_one(invocation);
+  if (invocation.operand("MEMBER") != "-") return change_one(invocation);
+  if (invocation.has("rate")) throw UsageError("--rate does not go with the members of standard input");
+  return send_input(
+      invocation,
+      {.request = [&](const auto& words) { return request_of_line(invocation, words); },
+       .changes_nothing = [](const Json& reply) { return reply.at("plan") == reply.at("before"); },
+       .noun = "member"});
 }
 
 }  // namespace
@@ -172,7 +79,12 @@ Command plan_command() {
       .name = "plan",
       .operands = {{.name = "CLASS", .completes = Completes::class_name},
                    {.name = "MEMBER", .alternative = "-"},
-                   {.name = "PLAN", .completes = Completes::plan}},
+                   {.name = "PLAN", .occurs = Occurs::at_most_once, .completes = Completes::plan}},
+      .options = {{.name = "rate",
+                   .value = "RATE",
+                   .help = "in place of a PLAN: this rate, for each key of MEMBER"},
+                  for_option(),
+                  quiet_option()},
       .summary = "give an address or network the rate of a plan",
       .details =
           "Makes MEMBER, an address or a network, a member of a plan of the class, or with the PLAN none of\n"
@@ -183,6 +95,7 @@ Command plan_command() {
           "standard input, where # begins a comment, and sends all over one connection. A line that is\n"
           "refused is named, and the rest goes on.",
       .examples = {"headgatectl plan customers 10.0.0.5 gold", "headgatectl plan customers 10.0.0.5 none",
+                   "headgatectl plan customers 10.0.0.5 --rate 50mbit --for 2h",
                    "headgatectl plan eth0/egress/customers - < members"},
       .run = plan,
   };
