@@ -239,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{
             "UnknownCommand",
             {"halt"},
-            R"(unknown command "halt", expected "show", "flows", "plan", "drops", "capture", "metrics", "reload", "check", "simulate", "version", "completion" or "help")"},
+            R"(unknown command "halt", expected "show", "flows", "set", "limit", "unlimit", "plan", "drops", "capture", "metrics", "reload", "try", "confirm", "undo", "diff", "save", "check", "simulate", "report", "version", "completion" or "help")"},
         Refusal{"MistypedCommandBesideAnOption",
                 {"-w", "2", "flwos", "dns"},
                 R"(unknown command "flwos", did you mean "flows"?)"},

@@ -24,6 +24,7 @@ Command diff_command();
 Command save_command();
 Command check_command();
 Command simulate_command();
+Command report_command();
 Command version_command();
 Command completion_command();
 Command help_command();

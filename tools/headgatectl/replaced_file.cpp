@@ -14,8 +14,6 @@
 namespace headgate {
 namespace {
 
-constexpr mode_t kMode = 0644;
-
 void write_all(int file, std::string_view content, const std::string& path) {
   while (!content.empty()) {
     const ssize_t written = write(file, content.data(), content.size());
@@ -38,14 +36,21 @@ class NewFile {
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  void fill(std::string_view content) {
+  void fill(std::string_view content, mode_t mode) {
     write_all(file_.get(), content, path_);
-    if (fchmod(file_.get(), kMode) < 0) fail("cannot write ");
+    if (fchmod(file_.get(), mode) < 0) fail("cannot write ");
   }
 
   void take_place() {
     if (std::rename(name_.c_str(), path_.c_str()) < 0) fail("cannot replace ");
     placed_ = true;
+  }
+
+  // False: the place is taken.
+  bool take_free_place() {
+    placed_ = renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0;
+    if (!placed_ && errno != EEXIST) fail("cannot create ");
+    return placed_;
   }
 
  private:
@@ -61,10 +66,16 @@ class NewFile {
 
 }  // namespace
 
-void replace_file(const std::string& path, std::string_view content) {
+void replace_file(const std::string& path, std::string_view content, mode_t mode) {
   NewFile file(path);
-  file.fill(content);
+  file.fill(content, mode);
   file.take_place();
+}
+
+bool create_file(const std::string& path, std::string_view content, mode_t mode) {
+  NewFile file(path);
+  file.fill(content, mode);
+  return file.take_free_place();
 }
 
 }  // namespace headgate
