@@ -143,7 +143,9 @@ void ConfigDocument::say(const TableName& name, const std::string& key, const st
     if (!of->contains("plan")) of->insert("plan", toml::array());
     toml::array* const plans = tables_of(*of, "plan");
     if (plans == nullptr) return;
-    plans->push_back(toml::table{{"name", name.plan}});
+    auto plan = state_->parse("name = " + text_of(toml::value<std::string>(name.plan)), kRunTime);
+    if (!plan) return;
+    plans->push_back(std::move(*plan));
     table = plans->back().as_table();
   }
   if (table == nullptr) return;
