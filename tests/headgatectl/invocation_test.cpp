@@ -314,7 +314,8 @@ INSTANTIATE_TEST_SUITE_P(
                 {"show", "-n", "5"},
                 R"(-n does not go with "show", but with "flows", "drops" and "simulate")"},
         Refusal{"BytesAndFlows", {"flows", "-b"}, R"(-b does not go with "flows", but with "show")"},
-        Refusal{"PlanWithoutClass", {"plan"}, R"("plan" needs a CLASS, as in plan CLASS {MEMBER [PLAN] | -})"},
+        Refusal{
+            "PlanWithoutClass", {"plan"}, R"("plan" needs a CLASS, as in plan CLASS {MEMBER [PLAN] | -})"},
         Refusal{"PlanWithoutMember",
                 {"plan", "dns"},
                 R"("plan" needs a MEMBER, as in plan CLASS {MEMBER [PLAN] | -})"},
