@@ -26,7 +26,7 @@ class ExporterTest : public testing::Test {
   }
 
   ControlSocket::Handler handler() {
-    return [this](std::string_view line) {
+    return [this](std::string_view line, const PeerCredentials&) {
       ++asked;
       return handle_request(line, daemon).line;
     };

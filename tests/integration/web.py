@@ -9,9 +9,10 @@ import processes
 _GET = """
 import json, sys, urllib.error, urllib.request
 answers = []
+browser = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 for url in sys.argv[1:]:
     try:
-        with urllib.request.urlopen(url, timeout=30) as response:
+        with browser.open(url, timeout=30) as response:
             answers.append([response.status, response.read().decode()])
     except urllib.error.HTTPError as error:
         answers.append([error.code, error.read().decode()])

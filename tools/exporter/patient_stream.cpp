@@ -36,6 +36,8 @@ ssize_t PatientStream::read(char* out, std::size_t size) {
       received = recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
     } while (received < 0 && (errno == EINTR || errno == EAGAIN));
     if (received <= 0) return received;
+    received_ += static_cast<std::size_t>(received);
+    if (received_ > kMostReceived) return -1;
     begin_ = 0;
     end_ = static_cast<std::size_t>(received);
   }

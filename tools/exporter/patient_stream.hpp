@@ -1,4 +1,4 @@
-// A connection whose bytes have to come and go before a deadline, each and all of them.
+// A connection whose bytes have to come and go before a deadline, each and all of them, and of which not many come.
 #pragma once
 
 #include <httplib.h>
@@ -11,6 +11,7 @@ namespace headgate {
 class PatientStream : public httplib::Stream {
  public:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t kMostReceived = 64 * 1024;  // bytes; beyond, reading fails
 
   PatientStream(int socket, Clock::duration patience) : socket_(socket) { set_patience(patience); }
 
@@ -33,6 +34,7 @@ class PatientStream : public httplib::Stream {
   std::array<char, 4096> buffer_{};  // what was received and not read yet
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
+  std::size_t received_ = 0;  // in all
 };
 
 }  // namespace headgate

@@ -24,10 +24,17 @@ using Json = nlohmann::ordered_json;
                          (denied ? "\nRun as root, or write it yourself: headgatectl save -" : ""));
 }
 
-void write_file(const std::string& path, const std::string& text) {
+// headgated, which runs as another user, must read the directory, whatever the mask of who makes it.
+void make_directory(const std::filesystem::path& directory, const std::string& path) {
+  namespace fs = std::filesystem;
   std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  const bool is_new = fs::create_directory(directory, error);
+  if (is_new) fs::permissions(directory, fs::perms(0755), error);
   if (error) refuse(path, error);
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  make_directory(std::filesystem::path(path).parent_path(), path);
   try {
     replace_file(path, text);
   } catch (const std::system_error& failure) {
