@@ -84,6 +84,7 @@ class Attachment {
   void let_go_by(std::span<HookClass> classes);
   void begin_take_all_out() { divert_.begin_take_all_out(); }  // TrafficDivert
   void take_all_out();
+  bool lets_go_as_asked() const { return why_all_is_taken_out_.empty(); }
   void count_let_go();
 
   // To be called about once a second: a packet that was diverted but lost on its way leaves the dead-man switch armed with

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <ctime>
 #include <iterator>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -428,6 +429,8 @@ MemberResult Daemon::put_member(const MemberChange& change) {
   const ClassConfig* const config =
       configured == config_.shapes.end() ? nullptr : find_class(*configured, change.class_name);
   if (config == nullptr) return {.refusal = "there is no such class any more"};
+  if (change.plan != kNoPlan && change.plan >= config->plans.size())
+    return {.refusal = "there is no such plan any more"};
   const std::vector<Shape*> shapes = shapes_of(change);
   for (Shape* shape : shapes) {
     if (!shape->wait_until_in_force(MonotonicClock().now() + kMemberPatience))
@@ -551,6 +554,12 @@ ConfigResult Daemon::read(const ConfigDocument& document) {
 }
 
 std::vector<std::string> Daemon::apply(const Config& config) {
+  // What was in force before may have been forgotten; compiled together, it keeps nobody waiting.
+  std::set<std::string> expressions;
+  for (const ShapeConfig& shape : config.shapes)
+    for (const ClassConfig& one : shape.classes)
+      if (!one.match.empty()) expressions.insert(one.match);
+  matches_.compile_all(expressions, [this] { feed_meanwhile(); });
   Messages messages = put_in_force(with_captures_chosen(config));
   matches_.drop_unused();
   return messages;

@@ -16,6 +16,10 @@ namespace {
 
 constexpr char kSavedDropIn[] = "/90-saved.toml";
 
+// What cannot be ended is tried again after so long.
+constexpr Duration kRetryTime = std::chrono::seconds(10);
+enum Ending : std::size_t { kTrial, kValues, kMembers };
+
 ChangeResult refused(std::string why) {
   return {.ok = false, .messages = {std::move(why)}};
 }
@@ -95,10 +99,12 @@ void LiveConfig::remember(Step step) {
 
 // Reading may take its time, and the host goes on with its ticks meanwhile.
 ConfigResult LiveConfig::read_in_peace(const ConfigDocument& document) {
-  reading_ = true;
-  ConfigResult result = host_.read(document);
-  reading_ = false;
-  return result;
+  struct ReadingNow {
+    explicit ReadingNow(bool& flag) : flag_(flag) { flag_ = true; }
+    ~ReadingNow() { flag_ = false; }
+    bool& flag_;
+  } const reading(reading_);
+  return host_.read(document);
 }
 
 // In force, or refused as it is.
@@ -137,7 +143,7 @@ ChangeResult LiveConfig::change(ConfigTexts texts, RunTimeValues values, const s
   if (!result.ok) return result;
   log(what, who);
   const bool changed_nothing = same_texts && state_->config == before->config;
-  if (!changed_nothing) remember({.what = what, .before = before, .back = {}});
+  if (!changed_nothing) remember({.what = what, .before = before});
   return result;
 }
 
@@ -186,6 +192,7 @@ ChangeResult LiveConfig::limit(const LimitRequest& request, const std::string& w
     return refused("there is no interface " + in_quotes(request.interface) +
                    "; ip link shows those there are");
   RunTimeValues values = state_->values;
+  if (!request.time) values.forget_shape(table);
   try {
     values.say(files, table, "", shape_text(request), {.who = who, .until = end_of(request.time, now)});
   } catch (const std::exception& error) {
@@ -251,10 +258,9 @@ ChangeResult LiveConfig::undo(const std::string& who, Instant now) {
     if (trial_) {
       end_trial(who + ": undo " + what);
     } else {
-      undo_step(steps_.back(), who);
+      undo_step(steps_.back(), who, now);
       steps_.pop_back();
     }
-    end_values(now);
   } catch (const std::exception& error) {
     return refused(error.what());
   }
@@ -262,34 +268,78 @@ ChangeResult LiveConfig::undo(const std::string& who, Instant now) {
 }
 
 // Throws where that is refused.
-void LiveConfig::undo_step(const Step& step, const std::string& who) {
-  if (step.back) {
-    const MemberResult result = host_.put_member(*step.back);
-    if (!result.ok) throw std::runtime_error(result.refusal);
-    log("undo " + step.what, who);
-  } else {
+void LiveConfig::undo_step(const Step& step, const std::string& who, Instant now) {
+  if (!step.member) {
     go_back_to(step.before, who + ": undo " + step.what);
+    return;
   }
+  const MemberResult result = put_back(*step.member);
+  if (!result.ok) throw std::runtime_error(result.refusal);
+  take_timed(step.member->change);
+  timed_members_.insert(timed_members_.end(), step.timed.begin(), step.timed.end());
+  log("undo " + step.what, who);
+  attempt(troubles_[kMembers], [&] { end_members(now); });
+}
+
+std::string LiveConfig::plan_name(const MemberChange& change, PlanNumber plan) const {
+  for (const ShapeConfig& shape : state_->config.shapes) {
+    if (shape.interface != change.interface || shape.direction != change.direction) continue;
+    for (const ClassConfig& one : shape.classes)
+      if (one.name == change.class_name && plan < one.plans.size()) return one.plans[plan].name;
+  }
+  return {};
+}
+
+// Refused where there is no such plan any more.
+MemberResult LiveConfig::put_back(const MemberBefore& before) {
+  MemberChange change = before.change;
+  change.time.reset();
+  change.plan = kNoPlan;
+  for (PlanNumber plan = 0; !before.plan.empty(); ++plan) {
+    const std::string name = plan_name(change, plan);
+    if (name.empty()) return {.refusal = "there is no plan " + in_quotes(before.plan) + " any more"};
+    if (name != before.plan) continue;
+    change.plan = plan;
+    break;
+  }
+  return host_.put_member(change);
+}
+
+// What is to end of that member is so no more; the last one stands last.
+std::vector<LiveConfig::TimedMember> LiveConfig::take_timed(const MemberChange& change) {
+  std::vector<TimedMember> taken;
+  std::erase_if(timed_members_, [&](const TimedMember& one) {
+    const bool is_it = same_member(one.before.change, change);
+    if (is_it) taken.push_back(one);
+    return is_it;
+  });
+  return taken;
+}
+
+// It has that plan already: now for good, or for longer.
+MemberResult LiveConfig::note_unchanged(const MemberChange& change, MemberResult result, Instant now) {
+  std::vector<TimedMember> timed = take_timed(change);
+  if (!change.time || timed.empty()) return result;
+  timed.back().until = std::max(timed.back().until, now + *change.time);
+  timed_members_.insert(timed_members_.end(), timed.begin(), timed.end());
+  return result;
 }
 
 MemberResult LiveConfig::change_member(const MemberChange& change, const std::string& who, Instant now) {
-  MemberResult result = host_.put_member(change);
-  if (!result.ok || result.before == change.plan) return result;
-  std::erase_if(timed_members_, [&](const TimedMember& one) { return same_member(one.back, change); });
-  MemberChange back = change;
-  back.plan = result.before;
-  back.time.reset();
-  if (change.time) {
-    if (timed_members_.size() == kMostTimedMembers) {
-      host_.put_member(back);
-      return {.ok = false,
-              .before = result.before,
-              .refusal = "as many changes of members as are possible, " + std::to_string(kMostTimedMembers) +
-                         ", wait for their end"};
-    }
-    timed_members_.push_back({.back = back, .until = now + *change.time});
+  if (change.time && timed_members_.size() >= kMostTimedMembers) {
+    return {.refusal = "as many changes of members as are possible, " + std::to_string(kMostTimedMembers) +
+                       ", wait for their end"};
   }
-  remember({.what = "a change of a plan's member by " + who, .before = nullptr, .back = std::move(back)});
+  MemberResult result = host_.put_member(change);
+  if (!result.ok) return result;
+  if (result.before == change.plan) return note_unchanged(change, std::move(result), now);
+  const MemberBefore before{.change = change, .plan = plan_name(change, result.before)};
+  Step step{.what = "a change of a plan's member by " + who, .member = before, .timed = take_timed(change)};
+  if (change.time) {
+    timed_members_.insert(timed_members_.end(), step.timed.begin(), step.timed.end());
+    timed_members_.push_back({.before = before, .until = now + *change.time});
+  }
+  remember(std::move(step));
   return result;
 }
 
@@ -342,20 +392,42 @@ SaveResult LiveConfig::save() {
     }
   }
   result.text = "# Written by headgatectl save.\n" + result.text;
+  if (const std::string error = why_unreadable(result); !error.empty())
+    result.refusal = "the files could not be read with it: " + error;
   return result;
+}
+
+// The files with this drop-in. Empty: they can be read.
+std::string LiveConfig::why_unreadable(const SaveResult& saved) {
+  ConfigTexts texts = *state_->texts;
+  std::erase_if(texts, [&](const ConfigText& text) { return text.name == saved.path; });
+  const auto behind = std::find_if(texts.begin() + 1, texts.end(),
+                                   [&](const ConfigText& text) { return text.name > saved.path; });
+  texts.insert(behind, {saved.path, saved.text});
+  const ConfigResult read = read_in_peace(ConfigDocument(texts));
+  return read.ok() ? "" : read.errors.front().to_string();
 }
 
 void LiveConfig::tick(Instant now) {
   if (reading_) return;
-  try {
+  attempt(troubles_[kTrial], [&] {
     if (trial_ && trial_->until <= now)
       end_trial("the trial of " + trial_->file + " was not confirmed, and is over");
-    end_values(now);
-    end_members(now);
-    trouble_.clear();
+  });
+  attempt(troubles_[kMembers], [&] { end_members(now); });
+  if (next_try_ > now) return;
+  attempt(troubles_[kValues], [&] { end_values(now); });
+  next_try_ = troubles_[kValues].empty() ? Instant{} : now + kRetryTime;
+}
+
+// Said once while it lasts.
+void LiveConfig::attempt(std::string& trouble, const std::function<void()>& end) {
+  try {
+    end();
+    trouble.clear();
   } catch (const std::exception& error) {
-    if (std::exchange(trouble_, error.what()) != error.what())
-      host_.log("what is over cannot be ended, and is tried again: " + trouble_);
+    if (std::exchange(trouble, error.what()) != error.what())
+      host_.log("what is over cannot be ended, and is tried again: " + trouble);
   }
 }
 
@@ -376,14 +448,21 @@ void LiveConfig::end_values(Instant now) {
   host_.log("what was set for a time is over");
 }
 
+// Beneath one that goes on, what ends goes without a word: the later one goes back to what was before both.
 void LiveConfig::end_members(Instant now) {
   for (auto one = timed_members_.begin(); one != timed_members_.end();) {
     if (one->until > now) {
       ++one;
       continue;
     }
-    const MemberResult result = host_.put_member(one->back);
-    if (!result.ok) host_.log("a member's plan that was changed for a time stays: " + result.refusal);
+    const auto later = std::find_if(one + 1, timed_members_.end(), [&](const TimedMember& other) {
+      return same_member(other.before.change, one->before.change);
+    });
+    if (later != timed_members_.end()) {
+      later->before.plan = one->before.plan;
+    } else if (const MemberResult result = put_back(one->before); !result.ok) {
+      throw std::runtime_error(result.refusal);
+    }
     one = timed_members_.erase(one);
   }
 }

@@ -6,6 +6,7 @@
 // Main thread.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -66,20 +67,26 @@ class LiveConfig {
     Config config;  // as read from both
   };
   using StatePointer = std::shared_ptr<const State>;
+  // Plans by name: their numbers change with the files.
+  struct MemberBefore {
+    MemberChange change;  // its plan does not count
+    std::string plan;     // empty: none
+  };
+  struct TimedMember {
+    MemberBefore before;
+    Instant until;
+  };
   struct Step {
     std::string what;
-    StatePointer before;               // null: a change of a member
-    std::optional<MemberChange> back;  // then: what undoes it
+    StatePointer before = nullptr;         // null: a change of a member
+    std::optional<MemberBefore> member{};  // then: what undoes it
+    std::vector<TimedMember> timed{};      // and what was to end of that member
   };
   struct Trial {
     Instant until;
     std::string who;
     StatePointer before;
     std::string file;
-  };
-  struct TimedMember {
-    MemberChange back;
-    Instant until;
   };
 
   std::string refusal(bool ends_trial = false) const;
@@ -88,21 +95,29 @@ class LiveConfig {
   ConfigResult read_in_peace(const ConfigDocument& document);
   ChangeResult put(State next);
   void go_back_to(StatePointer before, const std::string& why);
-  void undo_step(const Step& step, const std::string& who);
+  void undo_step(const Step& step, const std::string& who, Instant now);
+  std::string why_unreadable(const SaveResult& saved);
   void remember(Step step);
   void log(const std::string& what, const std::string& who);
   void end_trial(const std::string& why);
   void end_values(Instant now);
   void end_members(Instant now);
+  void attempt(std::string& trouble, const std::function<void()>& end);
+
+  std::string plan_name(const MemberChange& change, PlanNumber plan) const;
+  MemberResult put_back(const MemberBefore& before);
+  std::vector<TimedMember> take_timed(const MemberChange& change);
+  MemberResult note_unchanged(const MemberChange& change, MemberResult result, Instant now);
 
   ConfigHost& host_;
   const std::string path_;
   StatePointer state_;
   std::deque<Step> steps_;  // the last one last
   std::optional<Trial> trial_;
-  std::vector<TimedMember> timed_members_;
+  std::vector<TimedMember> timed_members_;  // of one member the last one holds
   bool reading_ = false;
-  std::string trouble_;  // why what is over could not be ended; empty: it could
+  Instant next_try_{};                   // of what could not be ended
+  std::array<std::string, 3> troubles_;  // why a trial, values, members could not be ended; empty: they could
 };
 
 }  // namespace headgate

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string_view>
 
 #include "config/quantity_text.hpp"
 
@@ -40,16 +41,20 @@ TableName cut_to(TableName table, Level level) {
   return table;
 }
 
-// The headers of a file that `table` needs behind that of `last`.
-std::string headers_of(const TableName& table, const std::optional<TableName>& last) {
+// The tables of a file down to this one.
+std::string headers_of(const TableName& table) {
   std::string text;
-  for (const Level level : {kShape, kPart, kPlan}) {
-    if (level > level_of(table)) break;
-    const TableName one = cut_to(table, level);
-    const bool stands = last && level_of(*last) >= level && cut_to(*last, level) == one;
-    if (!stands) text += (last || !text.empty() ? "\n" : "") + header_of(one);
-  }
+  for (const Level level : {kShape, kPart, kPlan})
+    if (level <= level_of(table)) text += header_of(cut_to(table, level));
   return text;
+}
+
+// A shape's text has its tables as they stand in it; in a file they stand below the shape.
+std::string shape_in_file(std::string text) {
+  constexpr std::string_view kInShape = "[[class]]", kInFile = "[[shape.class]]";
+  if (const std::size_t found = text.find(kInShape); found != std::string::npos)
+    text.replace(found, kInShape.size(), kInFile);
+  return "[[shape]]\n" + text;
 }
 
 }  // namespace
@@ -62,8 +67,13 @@ void RunTimeValues::say(const ConfigDocument& files, const TableName& table, con
   if (values_.size() > kMost)
     throw std::runtime_error("more than " + std::to_string(kMost) +
                              " keys have been set: headgatectl save writes them to a file");
-  if (!saying.until) said.values.clear();
+  // What ends no later than this can never hold again.
+  std::erase_if(said.values, [&](const Value& earlier) {
+    return !saying.until || (earlier.saying.until && *earlier.saying.until <= *saying.until);
+  });
   said.values.push_back({value, saying});
+  if (said.values.size() > kMost)
+    throw std::runtime_error("more than " + std::to_string(kMost) + " values for a time wait for their end");
 }
 
 bool RunTimeValues::forget_shape(const TableName& shape) {
@@ -74,10 +84,14 @@ bool RunTimeValues::forget_shape(const TableName& shape) {
 
 bool RunTimeValues::forget_past(Instant now) {
   bool forgot = false;
-  for (auto& [name, key] : values_)
+  std::vector<TableName> ended;  // shapes of run time
+  for (auto& [name, key] : values_) {
     forgot |= std::erase_if(key.values, [now](const Value& value) {
                 return value.saying.until && *value.saying.until <= now;
               }) > 0;
+    if (key.values.empty() && name.second.empty()) ended.push_back(name.first);
+  }
+  for (const TableName& shape : ended) forget_shape(shape);
   std::erase_if(values_, [](const auto& entry) { return entry.second.values.empty(); });
   return forgot;
 }
@@ -120,18 +134,14 @@ void RunTimeValues::apply_to(ConfigDocument& document) const {
 
 std::string RunTimeValues::to_file() const {
   std::string text;
-  std::optional<TableName> last;
   for (const auto& [name, key] : values_) {
     const auto& [table, key_name] = name;
     const Value& value = key.values.front();
     const bool cannot_be_said = value.text.empty();
     if (value.saying.until || cannot_be_said) continue;
-    if (key_name.empty()) {
-      text += std::string(last ? "\n" : "") + "[[shape]]\n" + value.text;
-    } else {
-      text += headers_of(table, last) + key_name + " = " + value.text + "\n";
-    }
-    last = table;
+    const std::string piece = key_name.empty() ? shape_in_file(value.text)
+                                               : headers_of(table) + key_name + " = " + value.text + "\n";
+    text = merged_drop_ins(text, piece);
   }
   return text;
 }

@@ -26,7 +26,7 @@ struct Saying {
 
 class RunTimeValues {
  public:
-  static constexpr std::size_t kMost = 4096;  // keys
+  static constexpr std::size_t kMost = 4096;  // keys, and values for a time of each
 
   // `files` is what the files say. An empty key is a shape of its own, of which `value` is the table's text. An empty value
   // leaves out what the files say of the key. Throws a sentence for the administrator where there are too many.

@@ -292,7 +292,8 @@ void Shape::prepare(const ShapeConfig& config) {
 
 // What goes on by the kernel's verdict still does where no class asks for other packets than before.
 void Shape::begin_put_in_force() {
-  takes_all_out_ = prepared_->hook_classes != hook_classes_;
+  takes_all_out_ =
+      prepared_->hook_classes != hook_classes_ || (attachment_ && !attachment_->lets_go_as_asked());
   if (attachment_ && takes_all_out_) attachment_->begin_take_all_out();
 }
 
@@ -309,7 +310,11 @@ void Shape::put_in_force() {
   lets_go_ = lets_go_ && !takes_all_out_;
   for (const auto& part : parts_) part->set_precision(config_.precision);
   if (attachment_) {
-    if (takes_all_out_) attachment_->take_all_out();
+    if (takes_all_out_) {
+      attachment_->take_all_out();
+    } else {
+      attachment_->count_let_go();  // for the classes before
+    }
     attachment_->ask_cgroups(bits_of(past_cgroups_) | bits_of(cgroups_));
     attachment_->reconfigure(config_, *reconfiguration_);
   } else {

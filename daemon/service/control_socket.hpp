@@ -12,7 +12,7 @@
 //   where the handler asks for them: at most kMaxBodyBytes.
 // - Requests that a client sends ahead are answered in a row of up to 1 ms or 16 KiB, whose replies are sent at once. While
 //   it has not taken them, no further request of it is read. So it holds at most 16 KiB, one reply and one read's worth of
-//   input.
+//   input, or a body.
 // - A client has `client_timeout` for each line and as long again to take the replies; then it is closed.
 //
 // A reply may be followed by bytes without end (ControlReply::stream), for as many clients as the handler allows. A client

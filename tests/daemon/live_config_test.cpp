@@ -24,6 +24,15 @@ interface = "eth0"
   name = "clients"
   key = "dst"
   rate = "1000pps"
+  [[shape.class.plan]]
+  name = "gold"
+  rate = "5mbit"
+  [[shape.class.plan]]
+  name = "silver"
+  rate = "2mbit"
+  [[shape.class.plan]]
+  name = "bronze"
+  rate = "1mbit"
   [[shape.class]]
   name = "rest"
   control = true
@@ -107,6 +116,17 @@ class LiveConfigTest : public testing::Test {
   std::uint64_t rate(std::size_t position = 0) const {
     return host.in_force.shapes.at(0).classes.at(position).rate.packets->packets;
   }
+  MemberResult change_member(PlanNumber plan, std::optional<Duration> time = {}) {
+    return live->change_member({.interface = "eth0",
+                                .direction = Direction::egress,
+                                .class_name = "clients",
+                                .member = {},
+                                .plan = plan,
+                                .time = time},
+                               "bob", now);
+  }
+  PlanNumber plan() const { return host.members.at({}); }
+
   void pass(Duration time) {
     now += time;
     live->tick(now);
@@ -170,13 +190,13 @@ TEST_F(LiveConfigTest, WhatCannotEndYetIsTriedAgain) {
   set("rate", "\"100pps\"", 10s);
   host.refusal = "busy";
   pass(10s);
-  pass(1s);
+  pass(20s);
   EXPECT_EQ(rate(), 100U);
   EXPECT_EQ(std::count_if(host.lines.begin(), host.lines.end(),
                           [](const std::string& line) { return line.find("busy") != std::string::npos; }),
             1);
   host.refusal.clear();
-  pass(1s);
+  pass(20s);
   EXPECT_EQ(rate(), 1000U);
 }
 
@@ -233,6 +253,7 @@ TEST_F(LiveConfigTest, UndoBringsNothingBackThatIsOver) {
   set("burst", "\"2p\"");
   pass(10s);
   ASSERT_TRUE(live->undo("bob", now).ok);
+  pass(1s);
   EXPECT_EQ(rate(), 1000U);
 }
 
@@ -312,30 +333,156 @@ TEST_F(LiveConfigTest, ATrialThatIsWrongIsRefused) {
   EXPECT_EQ(rate(), 1000U);
 }
 
-TEST_F(LiveConfigTest, MembersAreUndoneAndEndInTime) {
-  const Prefix member{};
-  MemberChange change{.interface = "eth0",
-                      .direction = Direction::egress,
-                      .class_name = "clients",
-                      .member = member,
-                      .plan = 1,
-                      .time = {}};
-  live->change_member(change, "bob", now);
-  change.plan = 2;
-  change.time = 10s;
-  live->change_member(change, "bob", now);
-  EXPECT_EQ(host.members[member], 2);
+constexpr PlanNumber kGold = 0, kSilver = 1, kBronze = 2;
+
+TEST_F(LiveConfigTest, AMemberForATimeGoesBackToThePlanBeneath) {
+  change_member(kBronze);
+  change_member(kGold, 60s);
+  change_member(kSilver, 10s);
+  EXPECT_EQ(plan(), kSilver);
   pass(10s);
-  EXPECT_EQ(host.members[member], 1);
-  change.plan = 3;
-  live->change_member(change, "bob", now);
-  change.plan = 4;
-  change.time.reset();
-  live->change_member(change, "bob", now);
+  EXPECT_EQ(plan(), kGold);
+  pass(50s);
+  EXPECT_EQ(plan(), kBronze);
+}
+
+TEST_F(LiveConfigTest, AMembersEarlierEndIsNotSeenBeneathALaterOne) {
+  change_member(kGold, 10s);
+  change_member(kSilver, 60s);
   pass(10s);
-  EXPECT_EQ(host.members[member], 4) << "a later change is not ended by an earlier one's end";
+  EXPECT_EQ(plan(), kSilver);
+  pass(50s);
+  EXPECT_EQ(plan(), kNoPlan);
+}
+
+TEST_F(LiveConfigTest, TheSamePlanOfAMemberAgainLastsLongerOrForGood) {
+  change_member(kGold, 10s);
+  change_member(kGold, 60s);
+  pass(30s);
+  EXPECT_EQ(plan(), kGold);
+  change_member(kGold);
+  pass(2min);
+  EXPECT_EQ(plan(), kGold);
+}
+
+TEST_F(LiveConfigTest, AMembersPlanForGoodIsNotEndedAndItsUndoBringsTheEndBack) {
+  change_member(kGold, 10s);
+  change_member(kSilver);
+  pass(5s);
   ASSERT_TRUE(live->undo("bob", now).ok);
-  EXPECT_EQ(host.members[member], 3);
+  EXPECT_EQ(plan(), kGold);
+  pass(5s);
+  EXPECT_EQ(plan(), kNoPlan);
+  change_member(kGold, 10s);
+  change_member(kSilver);
+  pass(20s);
+  EXPECT_EQ(plan(), kSilver);
+  ASSERT_TRUE(live->undo("bob", now).ok);
+  EXPECT_EQ(plan(), kNoPlan) << "what is over meanwhile is not brought back";
+}
+
+TEST_F(LiveConfigTest, APlanIsGoneBackToByItsName) {
+  change_member(kBronze);
+  change_member(kGold, 10s);
+  std::string text = kFile;
+  const std::size_t gold = text.find("  [[shape.class.plan]]\n  name = \"gold\""),
+                    silver = text.find("  [[shape.class.plan]]", gold + 1);
+  text.erase(gold, silver - gold);
+  write(text);
+  ASSERT_TRUE(live->reload("bob").ok);
+  pass(10s);
+  EXPECT_EQ(plan(), kBronze - 1);
+}
+
+TEST_F(LiveConfigTest, AMemberStaysAsItIsWhileThereIsNoSuchPlan) {
+  change_member(kBronze);
+  change_member(kGold, 10s);
+  std::string text = kFile;
+  const std::size_t bronze = text.find("  [[shape.class.plan]]\n  name = \"bronze\""),
+                    rest = text.find("  [[shape.class]]", bronze);
+  text.erase(bronze, rest - bronze);
+  write(text);
+  ASSERT_TRUE(live->reload("bob").ok);
+  pass(10s);
+  EXPECT_EQ(plan(), kGold);
+  ASSERT_TRUE(live->undo("bob", now).ok);
+  pass(1s);
+  EXPECT_EQ(plan(), kBronze) << "the reload is undone, and there is such a plan";
+}
+
+TEST_F(LiveConfigTest, WorkersThatAreBusyEndAMembersPlanLater) {
+  change_member(kGold, 10s);
+  host.member_refusal = "busy";
+  pass(10s);
+  host.member_refusal.clear();
+  pass(1s);
+  EXPECT_EQ(plan(), kNoPlan);
+}
+
+TEST_F(LiveConfigTest, ValuesThatCannotEndKeepNoMemberFromEnding) {
+  set("rate", "\"100pps\"", 10s);
+  change_member(kGold, 10s);
+  host.refusal = "busy";
+  pass(10s);
+  EXPECT_EQ(plan(), kNoPlan);
+  EXPECT_EQ(rate(), 100U);
+}
+
+TEST_F(LiveConfigTest, ALimitAnewHoldsOverWhatWasSetOfTheOldOne) {
+  limit("eth1", "100mbit");
+  live->set(
+      {.table =
+           {.interface = "eth1", .direction = Direction::egress, .group = "", .class_name = "", .plan = ""},
+       .values = {{"rate", "\"50mbit\""}},
+       .time = {}},
+      "alice", now);
+  EXPECT_EQ(host.in_force.shapes.at(1).rate, BitRate{50'000'000});
+  limit("eth1", "200mbit");
+  EXPECT_EQ(host.in_force.shapes.at(1).rate, BitRate{200'000'000});
+}
+
+TEST_F(LiveConfigTest, WhatWasSetOfALimitEndsWithIt) {
+  limit("eth1", "100mbit", "", 10s);
+  live->set(
+      {.table =
+           {.interface = "eth1", .direction = Direction::egress, .group = "", .class_name = "", .plan = ""},
+       .values = {{"rate", "\"50mbit\""}},
+       .time = {}},
+      "alice", now);
+  pass(10s);
+  EXPECT_EQ(host.in_force.shapes.size(), 1U);
+  EXPECT_EQ(live->save().text, "");
+}
+
+TEST_F(LiveConfigTest, EveryLimitThatIsSavedCanBeRead) {
+  limit("eth1", "100pps");
+  limit("eth2", "5mbit", "dst");
+  limit("eth3", "100mbit");
+  for (const char* interface : {"eth1", "eth2", "eth3"})
+    live->set({.table = {.interface = interface,
+                         .direction = Direction::egress,
+                         .group = "",
+                         .class_name = "",
+                         .plan = ""},
+               .values = {{"overhead", "24"}},
+               .time = {}},
+              "alice", now);
+  live->set({.table = {.interface = "eth1",
+                       .direction = Direction::egress,
+                       .group = "",
+                       .class_name = "limit",
+                       .plan = ""},
+             .values = {{"rate", "\"70pps\""}},
+             .time = {}},
+            "alice", now);
+  const Config before = host.in_force;
+  const SaveResult saved = live->save();
+  ASSERT_EQ(saved.refusal, "");
+  std::filesystem::create_directories(directory + "/headgate.d");
+  std::ofstream(saved.path) << saved.text;
+  const ConfigResult read = ConfigDocument(read_config_texts(path).texts).read({});
+  for (const ConfigError& error : read.errors) ADD_FAILURE() << error.to_string();
+  EXPECT_EQ(read.config, before);
 }
 
 TEST_F(LiveConfigTest, DiffTellsWhatIsInForceFromTheFile) {

@@ -187,7 +187,9 @@ std::string line_in_zsh(const std::string& directory, const std::string& typed) 
 }
 
 TEST_F(CompletionTest, OffersTheSameInZsh) {
-  ServedSocket server(path, [this](std::string_view line, const PeerCredentials&) { return handle_request(line, daemon).line; });
+  ServedSocket server(path, [this](std::string_view line, const PeerCredentials&) {
+    return handle_request(line, daemon).line;
+  });
   std::filesystem::rename(script("zsh"), directory.file("_headgatectl"));
   std::ofstream(directory.file("home.toml"));
   const auto zsh = [&](const std::string& typed) {

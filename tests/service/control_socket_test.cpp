@@ -154,9 +154,9 @@ TEST_F(ControlSocketTest, StopsReadingALineWithoutEnd) {
 // on.
 TEST_F(ControlSocketTest, AClientThatNeverReadsCostsOneReplyAndDelaysNobody) {
   int handled = 0;
-  ControlSocket socket(path, [&](std::string_view line, const PeerCredentials&) {
+  ControlSocket socket(path, [&](std::string_view line, const PeerCredentials& peer) {
     ++handled;
-    return line == "much" ? std::string(4'000'000, 'x') + "\n" : echo(line);
+    return line == "much" ? std::string(4'000'000, 'x') + "\n" : echo(line, peer);
   });
   UnixSocketClient deaf(path);
   fcntl(deaf.descriptor(), F_SETFL, O_NONBLOCK);
@@ -500,8 +500,8 @@ TEST(AccessRule, RefusesEverybodyElse) {
 class ControlSocketStreamTest : public ControlSocketTest {
  protected:
   ControlSocket::Handler handler() {
-    return [this](std::string_view line, const PeerCredentials&) {
-      ControlReply reply(echo(line));
+    return [this](std::string_view line, const PeerCredentials& peer) {
+      ControlReply reply(echo(line, peer));
       if (line != "stream") return reply;
       const auto alive = std::make_shared<int>();
       streams.push_back(alive);
