@@ -116,6 +116,25 @@ TEST_F(WebServerTest, ClosesWhoDoesNotFinishTheRequest) {
   EXPECT_EQ(answer.find("200 OK"), std::string::npos) << answer;
 }
 
+TEST_F(WebServerTest, ClosesWhoSendsHeadersWithoutEnd) {
+  const WebServer server(socket, echo, refused);
+  const FileDescriptor client = connect_to_it();
+  say(client, "GET / HTTP/1.1\r\nHost: h\r\n");
+  const std::string lines = [] {
+    std::string text;
+    for (int i = 0; i < 1000; ++i) text += "x: y\r\n";
+    return text;
+  }();
+  std::size_t sent = 0;
+  constexpr std::size_t kFarTooMuch = 64 << 20;
+  while (sent < kFarTooMuch) {
+    const ssize_t more = send(client.get(), lines.data(), lines.size(), MSG_NOSIGNAL);
+    if (more < 0) break;
+    sent += static_cast<std::size_t>(more);
+  }
+  EXPECT_LT(sent, kFarTooMuch) << "it took all";
+}
+
 TEST_F(WebServerTest, RefusesAtOnceWhatIsTooMuch) {
   std::latch go(1);
   std::atomic<std::size_t> served{0};
