@@ -100,9 +100,10 @@ class RequestsOfInput {
   }
 
   // The others hold for every line.
-  static bool is_of_the_line(const std::string& code) {
-    return code == kErrorBadRequest || code == kErrorUnknownPlan || code == kErrorRefused ||
-           code == kErrorUnknownClass || code == kErrorAmbiguousClass;
+  bool is_of_the_line(const std::string& code) const {
+    const bool of_the_class = code == kErrorUnknownClass || code == kErrorAmbiguousClass;
+    if (of_the_class) return requests_.names_classes;
+    return code == kErrorBadRequest || code == kErrorUnknownPlan || code == kErrorRefused;
   }
 
   void refuse(std::size_t number, Json reply, const std::string& why) {

@@ -59,7 +59,8 @@ int set(const Invocation& invocation) {
   const auto request = [&](const std::vector<std::string>& words) {
     return request_of(invocation, words.front(), std::span(words).subspan(1));
   };
-  return send_input(invocation, {.request = request, .changes_nothing = nullptr, .noun = "value"});
+  return send_input(invocation,
+                    {.request = request, .changes_nothing = nullptr, .names_classes = true, .noun = "value"});
 }
 
 }  // namespace
