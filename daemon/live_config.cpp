@@ -9,6 +9,7 @@
 #include "config/file_text.hpp"
 #include "config/quantity.hpp"
 #include "config/quantity_text.hpp"
+#include "config/reading.hpp"
 #include "control/config_difference.hpp"
 
 namespace headgate {
@@ -32,10 +33,6 @@ std::optional<Instant> end_of(const std::optional<Duration>& time, Instant now) 
   return time ? std::optional(now + *time) : std::nullopt;
 }
 
-std::string in_quotes(const std::string& text) {
-  return "\"" + text + "\"";
-}
-
 TableName table_of(const LimitRequest& request) {
   return {.interface = request.interface,
           .direction = request.direction,
@@ -46,14 +43,14 @@ TableName table_of(const LimitRequest& request) {
 
 // A bit rate alone is the link's: what it limits takes turns, and its queues stay short. Else the rate is that of a bucket.
 std::string shape_text(const LimitRequest& request) {
-  std::string text = "interface = " + in_quotes(request.interface) +
-                     "\ndirection = " + in_quotes(std::string(to_text(request.direction))) + "\n";
+  std::string text = "interface = " + toml_text(request.interface) + "\ndirection = \"" +
+                     std::string(to_text(request.direction)) + "\"\n";
   Rate rate;
   const bool is_link_rate =
       request.key.empty() && read_rate(request.rate, rate).ok() && rate.bits && !rate.packets;
-  if (is_link_rate) return text + "rate = " + in_quotes(request.rate) + "\n";
-  text += "[[class]]\nname = \"limit\"\nrate = " + in_quotes(request.rate) + "\n";
-  return request.key.empty() ? text : text + "key = " + in_quotes(request.key) + "\n";
+  if (is_link_rate) return text + "rate = " + toml_text(request.rate) + "\n";
+  text += "[[class]]\nname = \"limit\"\nrate = " + toml_text(request.rate) + "\n";
+  return request.key.empty() ? text : text + "key = " + toml_text(request.key) + "\n";
 }
 
 std::string seconds_left(Instant until, Instant now) {
@@ -79,9 +76,8 @@ LiveConfig::LiveConfig(ConfigHost& host, std::string path, ConfigTexts texts, Co
 // Why nothing can be changed now; empty: it can.
 std::string LiveConfig::refusal(bool ends_trial) const {
   if (path_.empty()) {
-    return "headgated was configured on its command line and cannot be changed while it runs: start it with "
-           "a "
-           "file, headgated --config FILE";
+    return "headgated was configured on its command line and cannot be changed while it runs: start it "
+           "with a file, headgated --config FILE";
   }
   if (!trial_ || ends_trial) return {};
   return "a trial of " + trial_->file + " by " + trial_->who +
@@ -189,8 +185,7 @@ ChangeResult LiveConfig::limit(const LimitRequest& request, const std::string& w
                    " already: change that with headgatectl set, or there");
   }
   if (!host_.has_interface(request.interface))
-    return refused("there is no interface " + in_quotes(request.interface) +
-                   "; ip link shows those there are");
+    return refused("there is no interface " + quoted(request.interface) + "; ip link shows those there are");
   RunTimeValues values = state_->values;
   if (!request.time) values.forget_shape(table);
   try {
@@ -297,7 +292,7 @@ MemberResult LiveConfig::put_back(const MemberBefore& before) {
   change.plan = kNoPlan;
   for (PlanNumber plan = 0; !before.plan.empty(); ++plan) {
     const std::string name = plan_name(change, plan);
-    if (name.empty()) return {.refusal = "there is no plan " + in_quotes(before.plan) + " any more"};
+    if (name.empty()) return {.refusal = "there is no plan " + quoted(before.plan) + " any more"};
     if (name != before.plan) continue;
     change.plan = plan;
     break;
@@ -448,8 +443,10 @@ void LiveConfig::end_values(Instant now) {
   host_.log("what was set for a time is over");
 }
 
-// Beneath one that goes on, what ends goes without a word: the later one goes back to what was before both.
+// Beneath one that goes on, what ends goes without a word: the later one goes back to what was before both. What is refused
+// is tried again, and keeps no other one from ending. Throws the first refusal.
 void LiveConfig::end_members(Instant now) {
+  std::string refusal;
   for (auto one = timed_members_.begin(); one != timed_members_.end();) {
     if (one->until > now) {
       ++one;
@@ -461,10 +458,13 @@ void LiveConfig::end_members(Instant now) {
     if (later != timed_members_.end()) {
       later->before.plan = one->before.plan;
     } else if (const MemberResult result = put_back(one->before); !result.ok) {
-      throw std::runtime_error(result.refusal);
+      if (refusal.empty()) refusal = result.refusal;
+      ++one;
+      continue;
     }
     one = timed_members_.erase(one);
   }
+  if (!refusal.empty()) throw std::runtime_error(refusal);
 }
 
 }  // namespace headgate

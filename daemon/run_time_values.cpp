@@ -20,10 +20,10 @@ TableName shape_of(const TableName& table) {
 }
 
 std::string header_of(const TableName& table) {
-  if (!table.plan.empty()) return "[[shape.class.plan]]\nname = \"" + table.plan + "\"\n";
-  if (!table.class_name.empty()) return "[[shape.class]]\nname = \"" + table.class_name + "\"\n";
-  if (!table.group.empty()) return "[[shape.group]]\nname = \"" + table.group + "\"\n";
-  return "[[shape]]\ninterface = \"" + table.interface + "\"\ndirection = \"" +
+  if (!table.plan.empty()) return "[[shape.class.plan]]\nname = " + toml_text(table.plan) + "\n";
+  if (!table.class_name.empty()) return "[[shape.class]]\nname = " + toml_text(table.class_name) + "\n";
+  if (!table.group.empty()) return "[[shape.group]]\nname = " + toml_text(table.group) + "\n";
+  return "[[shape]]\ninterface = " + toml_text(table.interface) + "\ndirection = \"" +
          std::string(to_text(table.direction)) + "\"\n";
 }
 

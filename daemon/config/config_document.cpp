@@ -42,6 +42,10 @@ std::string to_text(const TableName& name) {
   return text;
 }
 
+std::string toml_text(const std::string& text) {
+  return text_of(toml::value<std::string>(text));
+}
+
 std::string normal_value(const std::string& value) {
   try {
     const toml::table table = toml::parse("value = " + value);
@@ -143,7 +147,7 @@ void ConfigDocument::say(const TableName& name, const std::string& key, const st
     if (!of->contains("plan")) of->insert("plan", toml::array());
     toml::array* const plans = tables_of(*of, "plan");
     if (plans == nullptr) return;
-    auto plan = state_->parse("name = " + text_of(toml::value<std::string>(name.plan)), kRunTime);
+    auto plan = state_->parse("name = " + toml_text(name.plan), kRunTime);
     if (!plan) return;
     plans->push_back(std::move(*plan));
     table = plans->back().as_table();

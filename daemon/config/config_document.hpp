@@ -29,6 +29,9 @@ std::string to_text(const TableName& name);
 // What messages name as the file of values that were said at run time.
 inline constexpr char kRunTime[] = "run time";
 
+// A text as a value of TOML, whatever characters it has.
+std::string toml_text(const std::string& text);
+
 // A value as ConfigDocument::said() writes it; as it is where it is no TOML.
 std::string normal_value(const std::string& value);
 

@@ -410,6 +410,36 @@ TEST_F(LiveConfigTest, AMemberStaysAsItIsWhileThereIsNoSuchPlan) {
   EXPECT_EQ(plan(), kBronze) << "the reload is undone, and there is such a plan";
 }
 
+TEST_F(LiveConfigTest, AMemberThatCannotEndKeepsNoOtherFromEnding) {
+  change_member(kBronze);
+  change_member(kGold, 10s);
+  const Prefix other{.address = {1}, .length = 128};
+  live->change_member({.interface = "eth0",
+                       .direction = Direction::egress,
+                       .class_name = "clients",
+                       .member = other,
+                       .plan = kGold,
+                       .time = 10s},
+                      "bob", now);
+  std::string text = kFile;
+  const std::size_t bronze = text.find("  [[shape.class.plan]]\n  name = \"bronze\""),
+                    rest = text.find("  [[shape.class]]", bronze);
+  text.erase(bronze, rest - bronze);
+  write(text);
+  ASSERT_TRUE(live->reload("bob").ok);
+  pass(10s);
+  EXPECT_EQ(plan(), kGold);
+  EXPECT_EQ(host.members.at(other), kNoPlan);
+}
+
+TEST_F(LiveConfigTest, ALimitSaysNoMoreThanItsWords) {
+  const ChangeResult result = limit("eth1", "5mbit", "dst\"\nqueue = \"1p");
+  EXPECT_FALSE(result.ok);
+  EXPECT_THAT(first(result), HasSubstr("is not a key"));
+  EXPECT_FALSE(limit("eth*\"\nrate = \"1mbit", "5mbit").ok);
+  EXPECT_EQ(host.in_force.shapes.size(), 1U);
+}
+
 TEST_F(LiveConfigTest, WorkersThatAreBusyEndAMembersPlanLater) {
   change_member(kGold, 10s);
   host.member_refusal = "busy";

@@ -7,6 +7,7 @@
 #include <sys/time.h>
 
 #include <atomic>
+#include <cerrno>
 #include <future>
 #include <latch>
 #include <stdexcept>
@@ -34,6 +35,12 @@ class WebServerTest : public testing::Test {
 
   static void say(const FileDescriptor& client, const std::string& text) {
     EXPECT_EQ(send(client.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+  }
+
+  // Whether the server has not closed it.
+  static bool is_open(const FileDescriptor& client) {
+    char byte = 0;
+    return recv(client.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
   }
 
   // Until the server closes.
@@ -98,6 +105,7 @@ TEST_F(WebServerTest, ServesOthersWhileOneIsSlow) {
     say(slow.back(), "GET / HT");
   }
   EXPECT_TRUE(ask("GET /y HTTP/1.1\r\nHost: h\r\n\r\n").ends_with("/y||h\n"));
+  for (const FileDescriptor& one : slow) EXPECT_TRUE(is_open(one)) << "the slow ones were served first";
 }
 
 TEST_F(WebServerTest, ClosesWhoDoesNotFinishTheRequest) {
@@ -113,6 +121,7 @@ TEST_F(WebServerTest, ClosesWhoDoesNotFinishTheRequest) {
   const std::string answer = hear(client);
   closed = true;
   drip.get();
+  EXPECT_FALSE(is_open(client)) << "it waits for the rest";
   EXPECT_EQ(answer.find("200 OK"), std::string::npos) << answer;
 }
 

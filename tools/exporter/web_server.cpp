@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <exception>
 #include <string_view>
 #include <system_error>
@@ -13,7 +14,9 @@
 #include <utility>
 
 #include "bounded_pool.hpp"
+#include "output.hpp"
 #include "patient_stream.hpp"
+#include "vocabulary/control_message.hpp"
 
 namespace headgate {
 namespace {
@@ -61,17 +64,25 @@ class WebServer::Server : public httplib::Server {
     thread_ = std::thread([this] {
       listen_after_bind();
       ended_ = true;
+      if (!ending_) give_up();
     });
   }
 
   void end() {
     // Not before it runs: until then there is nothing that it could be told.
+    ending_ = true;
     while (!is_running() && !ended_) std::this_thread::yield();
     if (!ended_) stop();
     thread_.join();
   }
 
  private:
+  // The library accepts no more connections after an error. Whoever started the process does better.
+  [[noreturn]] static void give_up() {
+    print_error("headgate-exporter: cannot accept connections any more");
+    std::_Exit(kExitRefused);
+  }
+
   bool process_and_close_socket(socket_t socket) override {
     const FileDescriptor owner(socket);
     if (BoundedPool::being_refused()) {
@@ -111,6 +122,7 @@ class WebServer::Server : public httplib::Server {
 
   const WebServer::Handler handler_;
   std::atomic<std::uint64_t>& refused_;
+  std::atomic<bool> ending_{false};  // somebody wants it
   std::atomic<bool> ended_{false};
   std::thread thread_;
 };
