@@ -115,12 +115,13 @@ void PacketPool::free_all(PacketHandle packet) {
 std::size_t PacketPool::parts(PacketHandle packet, std::span<std::span<const std::byte>> parts) const {
   if (header(packet)->lent) {
     parts[0] = lent_head(packet);
+    if (parts.size() == 1) return 1;
     parts[1] = loan(packet).rest;
     return 2;
   }
   std::size_t count = 0;
   std::size_t left = header(packet)->length;
-  for (std::uint32_t chunk = packet; chunk != kEnd; chunk = link(chunk)) {
+  for (std::uint32_t chunk = packet; chunk != kEnd && count < parts.size(); chunk = link(chunk)) {
     const std::span<const std::byte> room = payload(chunk, chunk == packet);
     parts[count] = room.first(std::min(left, room.size()));
     left -= parts[count].size();

@@ -89,8 +89,8 @@ class PacketPool {
   StoredPacket& operator[](PacketHandle packet) { return *header(packet); }
   const StoredPacket& operator[](PacketHandle packet) const { return *header(packet); }
 
-  // The stored frame, piece by piece. Returns the number of pieces; `parts` must have room for chunks_for(its
-  // length).
+  // The stored frame, piece by piece, as far as `parts` has room: for all of it chunks_for(its length). Returns the number of
+  // pieces.
   std::size_t parts(PacketHandle packet, std::span<std::span<const std::byte>> parts) const;
 
   // The first bytes of a stored frame, to be changed: its headers. Empty when it is lent.

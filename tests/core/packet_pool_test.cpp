@@ -50,6 +50,19 @@ TEST(PacketPool, HoldsTheLongestFrameInAsManyPartsAsPromised) {
   EXPECT_EQ(read_back(pool, pool.store(frame, {})), frame);
 }
 
+TEST(PacketPool, GivesAsManyPartsAsThereIsRoomFor) {
+  HeapMemory memory_source;
+  PacketPool pool(DataSize{1024 * 1024}, memory_source);
+  const std::vector<std::byte> frame = pattern(1514);
+  for (const PacketHandle packet : {pool.store(frame, {}), pool.store_lent(frame, {}, 0)}) {
+    std::array<std::span<const std::byte>, 1> first;
+    ASSERT_EQ(pool.parts(packet, first), 1u);
+    EXPECT_GE(first[0].size(), 64u);
+    EXPECT_TRUE(std::equal(first[0].begin(), first[0].end(), frame.begin()));
+    pool.free(packet);
+  }
+}
+
 TEST(PacketPool, PutsAStrippedTagBackAfterTheMacAddresses) {
   HeapMemory memory_source;
   PacketPool pool(DataSize{1024 * 1024}, memory_source);

@@ -140,10 +140,12 @@ void Simulation::release_until(Instant end) {
   }
 }
 
+// Only a witness is shown more than what is kept in front of the headers.
 void Simulation::release_due() {
+  const std::size_t parts_asked = witness_ == nullptr ? 1 : parts_.size();
   while (const std::size_t count = schedule_.release(now_, due_)) {
     for (const DuePacket& packet : std::span(due_).first(count)) {
-      const std::size_t parts = schedule_.frame_parts(packet, parts_);
+      const std::size_t parts = schedule_.frame_parts(packet, std::span(parts_).first(parts_asked));
       parts_[0] = parts_[0].subspan(kKeptBytes);
       const TalliedPacket tallied = kept_notes(parts_[0].data()).tallied;
       tally_.sent(tallied, packet.ideal);
