@@ -48,8 +48,8 @@ class Schedule {
   // next release(), and before admit(), reconfigure(), drop_all() or removal of its shaper.
   std::size_t release(Instant now, std::span<DuePacket> out);
 
-  // The parts of a released packet's frame, in order, as many as `parts` has room for: kMaxFrameParts is always enough, and one
-  // has the headers. Returns how many. Valid until it is completed.
+  // The parts of a released packet's frame, in order, as many as `parts` has room for: kMaxFrameParts is always enough, and the
+  // first has the prefix. Returns how many. Valid until it is completed.
   std::size_t frame_parts(const DuePacket& packet, std::span<std::span<const std::byte>> parts) const;
 
   // Ends packets that release() or Shaper::release_all() gave: sent, or dropped for `reason`. `now` ends their delay, too.

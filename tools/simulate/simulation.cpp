@@ -140,7 +140,7 @@ void Simulation::release_until(Instant end) {
   }
 }
 
-// Only a witness is shown more than what is kept in front of the headers.
+// Only a witness is shown more than what is kept in front of the frame.
 void Simulation::release_due() {
   const std::size_t parts_asked = witness_ == nullptr ? 1 : parts_.size();
   while (const std::size_t count = schedule_.release(now_, due_)) {
