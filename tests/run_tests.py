@@ -18,7 +18,7 @@ WITH_THREAD_SANITIZER = ("reload_test.py", "stop_test.py", "bypass_test.py")
 # Of the tests that judge time, those that say most in little time.
 SOONEST = ("death_test.py", "rate_test.py", "starvation_test.py")
 PROGRAMS = ("headgated", "headgatectl", "headgate-exporter", "traffic_send", "traffic_receive")
-INSTALLED = ("headgate_limiters_shared", "completions")  # what cmake --install takes besides
+INSTALLED = ("headgate_limiters_shared", "headgate_redis", "completions")  # what cmake --install takes besides
 
 EXPLANATION = """
 Stages: format, unit tests under ASan and UBSan, and, as root, the integration tests in network namespaces on the release
