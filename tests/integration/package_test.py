@@ -178,10 +178,16 @@ def test_the_exporter_of_its_package_serves_unprivileged_and_locked_in(installed
 
 
 def test_programs_find_the_library_by_its_packages(machine, packages):
-    libraries = [packages.find(f"{name}_*.deb") for name in ("libheadgate1", "libheadgate-dev")]
-    dpkg(machine, "--install", *libraries)
+    names = ("libheadgate1", "libheadgate-redis1", "libheadgate-dev")
+    dpkg(machine, "--install", *(packages.find(f"{name}_*.deb") for name in names))
     shutil.copy(ROOT / "examples/api_limit.cpp", machine.root / "tmp")
     machine.shell("g++ -std=c++20 /tmp/api_limit.cpp -o /tmp/api_limit $(pkg-config --cflags --libs headgate)")
     assert "libheadgate.so.1 => /lib/" in machine.run("ldd", "/tmp/api_limit").stdout
     assert "alice: Retry-After: 1\n" in machine.run("/tmp/api_limit").stdout
-    dpkg(machine, "--purge", "libheadgate-dev", "libheadgate1")
+    shutil.copy(ROOT / "examples/shared_api_limit.cpp", machine.root / "tmp")
+    machine.shell("g++ -std=c++20 /tmp/shared_api_limit.cpp -o /tmp/shared_api_limit "
+                  "$(pkg-config --cflags --libs headgate headgate-redis)")
+    shutil.copy(ROOT / "tests/support/with_redis_server", machine.root / "tmp")
+    output = machine.run("/tmp/with_redis_server", "/tmp", "/tmp/shared_api_limit", "unix:/tmp/redis.sock").stdout
+    assert "\nX-RateLimit-Limit: 5, X-RateLimit-Remaining: 0, Retry-After: " in output
+    dpkg(machine, "--purge", *reversed(names))

@@ -18,7 +18,11 @@ endif()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --component library --prefix ${prefix})
 file(REMOVE ${BUILD}/install_manifest_library.txt)
-foreach(installed lib/libheadgate.a lib/libheadgate.so lib/libheadgate.so.1 include/headgate/token_bucket.hpp include/headgate/scheduler.hpp)
+if(REDIS)
+  set(of_redis lib/libheadgate-redis.so lib/libheadgate-redis.so.1 include/headgate/redis/gcra.hpp)
+endif()
+foreach(installed lib/libheadgate.a lib/libheadgate.so lib/libheadgate.so.1 include/headgate/token_bucket.hpp include/headgate/scheduler.hpp
+    ${of_redis})
   string(REGEX REPLACE "^lib/" "${LIBDIR}/" installed ${installed})
   if(NOT EXISTS ${prefix}/${installed})
     message(FATAL_ERROR "not installed: ${installed}")
@@ -44,5 +48,15 @@ set(ENV{LD_LIBRARY_PATH} ${prefix}/${LIBDIR})
 run(${work}/pacer)
 run(${CXX} -std=c++20 ${flags} -I${prefix}/include ${EXAMPLES}/pacer.cpp ${prefix}/${LIBDIR}/libheadgate.a -o ${work}/pacer_static)
 run(${work}/pacer_static)
+
+# The component redis, with a server of its own.
+if(REDIS)
+  run(${CMAKE_CURRENT_LIST_DIR}/../support/with_redis_server ${work} ${work}/build/shared_api_limit unix:${work}/redis.sock)
+  execute_process(COMMAND pkg-config --cflags --libs headgate headgate-redis OUTPUT_VARIABLE of_library
+                  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(of_library)
+  run(${CXX} -std=c++20 ${flags} ${EXAMPLES}/shared_api_limit.cpp ${of_library} -o ${work}/shared_api_limit)
+  run(${CMAKE_CURRENT_LIST_DIR}/../support/with_redis_server ${work} ${work}/shared_api_limit unix:${work}/redis.sock)
+endif()
 
 file(REMOVE_RECURSE ${work})
