@@ -9,6 +9,7 @@ namespace headgate {
 
 Command show_command();
 Command flows_command();
+Command top_command();
 Command set_command();
 Command limit_command();
 Command unlimit_command();

@@ -42,6 +42,26 @@ ControlError foreign_language(const std::string& path) {
   return {kExitRefused, "system", "what answers on " + path + " does not speak the language of headgated"};
 }
 
+FileDescriptor new_socket(int flags) {
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+  if (!socket) throw ControlError(kExitRefused, "system", "cannot create a socket: " + error_text(errno));
+  return socket;
+}
+
+void connect_socket(const FileDescriptor& socket, const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    throw ControlError(
+        kExitUsage, std::string(kErrorBadRequest),
+        "control socket \"" + path + "\": the path is " + (path.empty() ? "empty" : "too long"));
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0) {
+    throw connect_failure(path, errno);
+  }
+}
+
 void set_receive_timeout(int socket, SteadyClock::duration left) {
   const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(left).count();
   const timeval timeout{microseconds / 1'000'000, microseconds % 1'000'000};
@@ -75,16 +95,6 @@ std::string read_reply(int socket, const std::string& path, std::chrono::seconds
   return reply;
 }
 
-// Should the daemon have closed already, its reason is still there to be read.
-void send_all(const FileDescriptor& socket, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return;
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
-}
-
 Json ask(const FileDescriptor& socket, const std::string& path, const Json& request,
          std::chrono::seconds patience, std::string& rest, std::string_view body = {}) {
   send_all(socket, request_line(request));
@@ -109,22 +119,26 @@ ControlError no_reply(const std::string& path, std::chrono::seconds waited) {
 }
 
 FileDescriptor connect_to(const std::string& path, std::chrono::seconds patience) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) {
-    throw ControlError(
-        kExitUsage, std::string(kErrorBadRequest),
-        "control socket \"" + path + "\": the path is " + (path.empty() ? "empty" : "too long"));
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket) throw ControlError(kExitRefused, "system", "cannot create a socket: " + error_text(errno));
+  FileDescriptor socket = new_socket(0);
   const timeval timeout{patience.count(), 0};
   setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);  // connect() takes it, too
-  if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0) {
-    throw connect_failure(path, errno);
-  }
+  connect_socket(socket, path);
   return socket;
+}
+
+FileDescriptor connect_at_once(const std::string& path) {
+  FileDescriptor socket = new_socket(SOCK_NONBLOCK);
+  connect_socket(socket, path);
+  return socket;
+}
+
+void send_all(const FileDescriptor& socket, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return;
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
 }
 
 std::string request_line(const Json& request) {

@@ -39,9 +39,13 @@ nlohmann::ordered_json ask_daemon(const std::string& path, const nlohmann::order
 nlohmann::ordered_json ask_daemon(const std::string& path, const nlohmann::ordered_json& request,
                                   const std::string& body);
 
-// The parts, for request_pipeline.hpp.
+// The parts, for request_pipeline.hpp and pending_reply.hpp.
 FileDescriptor connect_to(const std::string& path,
                           std::chrono::seconds patience = kPatience);  // throws ControlError
+FileDescriptor connect_at_once(
+    const std::string& path);  // never waits, nor does the socket; throws ControlError
+// Should the daemon have closed already, its reason is still there to be read.
+void send_all(const FileDescriptor& socket, std::string_view bytes);
 std::string request_line(const nlohmann::ordered_json& request);
 // Error replies, too. Throws ControlError for what is no reply, or one of another schema.
 nlohmann::ordered_json parse_reply(std::string_view line, const std::string& path);

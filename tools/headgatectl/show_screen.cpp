@@ -15,6 +15,24 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+std::string words(const Json& array) {
+  std::string text;
+  for (const Json& word : array) {
+    if (!text.empty()) text += ' ';
+    text += word.get<std::string>();
+  }
+  return text;
+}
+
+std::string text_of(const Json& json, const char* member) {
+  const auto found = json.find(member);
+  return found == json.end() || !found->is_string() ? "" : found->get<std::string>();
+}
+
+bool is_policed(const Json& item) {
+  return text_of(item, "action") == "police";
+}
+
 // The four counts of a class, or of what stands in a row like one.
 struct Counts {
   std::uint64_t received = 0;
@@ -70,12 +88,8 @@ class ShapeScreen {
   }
 
   std::string heading() const {
-    const Json& forward_to = shape_["forward_to"];
-    const std::string name = shape_["interface"].get<std::string>() +
-                             (forward_to.is_null() ? " " + shape_["direction"].get<std::string>()
-                                                   : " to " + forward_to.get<std::string>());
     const std::string state = shape_["state"];
-    std::string line = "\n" + styled(name, Tone::heading, style_) + "  ";
+    std::string line = "\n" + styled(link_name(shape_), Tone::heading, style_) + "  ";
     if (shape_.contains("interfaces")) {
       line += interfaces();
     } else if (shape_["diverting"]) {
@@ -114,15 +128,6 @@ class ShapeScreen {
     return text;
   }
 
-  static std::string words(const Json& array) {
-    std::string text;
-    for (const Json& word : array) {
-      if (!text.empty()) text += ' ';
-      text += word.get<std::string>();
-    }
-    return text;
-  }
-
   Counts counts_of(const Json& json) const {
     return {json["received"][unit_], json["sent"][unit_], json["dropped"][unit_], json["queued"][unit_]};
   }
@@ -158,7 +163,7 @@ class ShapeScreen {
     for (const Json* item : classes_below_[group])
       if (depth == 0 || !is_outside(*item)) add_class(*item, depth);
     for (const Json* item : groups_below_[group]) {
-      add_sum((*item)["name"], limits_of(*item), (*item)["name"], depth);
+      add_sum((*item)["name"], limits_text(*item), (*item)["name"], depth);
       add_below((*item)["name"], depth + 1);
     }
   }
@@ -205,30 +210,11 @@ class ShapeScreen {
     return found == shape.end() ? kNone : *found;
   }
 
-  static bool is_policed(const Json& item) { return text_of(item, "action") == "police"; }
   // Of the link's rate.
   static bool is_outside(const Json& item) { return item["bypass"] || is_policed(item); }
 
-  static std::string text_of(const Json& json, const char* member) {
-    const auto found = json.find(member);
-    return found == json.end() || !found->is_string() ? "" : found->get<std::string>();
-  }
-
   static std::string indented(const std::string& text, std::size_t depth) {
     return std::string(2 * depth, ' ') + text;
-  }
-
-  // What a class or group may have of what is above it.
-  static std::string limits_of(const Json& item) {
-    std::string text = item.contains("rate") ? words(item["rate"]) : "";
-    const auto add = [&text](const std::string& word) { text += (text.empty() ? "" : " ") + word; };
-    if (const std::string limit = text_of(item, "limit"); !limit.empty())
-      add(limit + " in " + text_of(item, "window"));
-    if (is_policed(item)) add("policed");
-    if (item.value("fair", Json()) == Json(true)) add("fair");
-    if (const std::string guarantee = text_of(item, "guarantee"); !guarantee.empty()) add(">=" + guarantee);
-    if (const std::string ceiling = text_of(item, "ceiling"); !ceiling.empty()) add("<=" + ceiling);
-    return text;
   }
 
   // What it has by its guarantee and beyond it, what was marked, and what keeps it back.
@@ -256,7 +242,7 @@ class ShapeScreen {
   void add_class(const Json& item, std::size_t depth) {
     const std::string name = item["name"];
     const bool bypass = item["bypass"];
-    const std::string rate = limits_of(item);
+    const std::string rate = limits_text(item);
     const Json& delay = item["delay_us"];
     std::vector<std::string> delays;
     for (const char* quantile : {"p50", "p99", "max"}) {
@@ -407,6 +393,25 @@ const Json* same_shape(const Json& shapes, const Json& shape) {
 double seconds_between(const Json& earlier, const Json& later) {
   if (earlier.is_null() || earlier["pid"] != later["pid"]) return 0;
   return later["uptime_s"].get<double>() - earlier["uptime_s"].get<double>();
+}
+
+std::string link_name(const Json& shape) {
+  const Json& forward_to = shape["forward_to"];
+  return shape["interface"].get<std::string>() + (forward_to.is_null()
+                                                      ? " " + shape["direction"].get<std::string>()
+                                                      : " to " + forward_to.get<std::string>());
+}
+
+std::string limits_text(const Json& item) {
+  std::string text = item.contains("rate") ? words(item["rate"]) : "";
+  const auto add = [&text](const std::string& word) { text += (text.empty() ? "" : " ") + word; };
+  if (const std::string limit = text_of(item, "limit"); !limit.empty())
+    add(limit + " in " + text_of(item, "window"));
+  if (is_policed(item)) add("policed");
+  if (item.value("fair", Json()) == Json(true)) add("fair");
+  if (const std::string guarantee = text_of(item, "guarantee"); !guarantee.empty()) add(">=" + guarantee);
+  if (const std::string ceiling = text_of(item, "ceiling"); !ceiling.empty()) add("<=" + ceiling);
+  return text;
 }
 
 std::string daemon_line(const Json& reply) {

@@ -21,6 +21,12 @@ std::string show_screen(const nlohmann::ordered_json& reply, const nlohmann::ord
 // Seconds from one reply of a daemon to a later one; 0 when they are not of the same process.
 double seconds_between(const nlohmann::ordered_json& earlier, const nlohmann::ordered_json& later);
 
+// Of a shape or a pattern: "eth0 egress", or "eth0 to eth1".
+std::string link_name(const nlohmann::ordered_json& shape);
+
+// What a class or group may have of what is above it: "1000pps fair", ">=2mbit <=10mbit".
+std::string limits_text(const nlohmann::ordered_json& item);
+
 // "headgated 0.1.0, process 1234, up 2 h 13 min, /etc/headgate/headgate.toml"
 std::string daemon_line(const nlohmann::ordered_json& reply);
 

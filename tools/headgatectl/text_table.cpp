@@ -31,6 +31,20 @@ std::string_view colour_of(Tone tone) {
   return "";
 }
 
+// Code points. Names and keys hold no wide or combining characters worth a table of them.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xc0) != 0x80; }));
+}
+
+std::string coloured(std::string text, Tone tone, bool colour) {
+  const std::string_view code = colour ? colour_of(tone) : "";
+  if (code.empty() || text.empty()) return text;
+  return std::string(code) + text + "\033[0m";
+}
+
+}  // namespace
+
 std::string printable(std::string_view text, bool utf8) {
   static constexpr std::string_view kArrow = "→";
   const std::string seen = visible(text);
@@ -46,20 +60,6 @@ std::string printable(std::string_view text, bool utf8) {
   }
   return result;
 }
-
-// Code points. Names and keys hold no wide or combining characters worth a table of them.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xc0) != 0x80; }));
-}
-
-std::string coloured(std::string text, Tone tone, bool colour) {
-  const std::string_view code = colour ? colour_of(tone) : "";
-  if (code.empty() || text.empty()) return text;
-  return std::string(code) + text + "\033[0m";
-}
-
-}  // namespace
 
 ScreenStyle ScreenStyle::detect() {
   std::setlocale(LC_CTYPE, "");

@@ -17,6 +17,9 @@ struct ScreenStyle {
 
 enum class Tone { plain, heading, good, attention, bad };
 
+// In ASCII where the terminal knows no UTF-8, and with what cannot be seen escaped (visible_text.hpp).
+std::string printable(std::string_view text, bool utf8);
+
 // The text in its colour, and in ASCII where the terminal knows no UTF-8. What cannot be seen is
 // escaped (visible_text.hpp).
 std::string styled(std::string_view text, Tone tone, const ScreenStyle& style);
