@@ -3,14 +3,16 @@
 import json
 import re
 import signal
+import socket
 import subprocess
+import threading
 import time
 
 import pytest
 
 import network
 import processes
-from daemon import EXIT_NOT_RUNNING, EXIT_OK, EXIT_USAGE
+from daemon import EXIT_NOT_RUNNING, EXIT_OK, EXIT_REFUSED, EXIT_USAGE
 from terminal import ALTERNATE_SCREEN, MAIN_SCREEN, SHOW_CURSOR, Terminal
 from traffic import Sender
 
@@ -211,15 +213,56 @@ def test_a_daemon_that_is_gone_is_waited_for(net, headgate, top, traffic):
     assert screen.wait_end() == EXIT_OK
 
 
-def test_a_class_that_goes_is_no_end(net, headgate, top):
+def test_a_class_that_goes_is_no_end(net, headgate, top, traffic):
     headgate.start(CONFIG)
     screen = top("clients")
-    screen.wait_for(lambda text: text.startswith("eth0 egress / clients") and "no flows" in text)
+    screen.wait_for(lambda text: text.startswith("eth0 egress / clients") and network.PEER_MORE_IPV4[0] in text)
     headgate.write(CONFIG.replace("clients", "others"))
     headgate.reload()
     screen.wait_for(lambda text: "no class \"eth0/egress/clients\"" in text)
     screen.press(ESCAPE)
     screen.wait_for(lambda text: "others" in text and "clients" not in text)
+
+
+def test_it_begins_with_what_is_named(net, headgate, top):
+    headgate.start(CONFIG.replace('"eth0"', '"eth*"'))
+    for name, title in (("eth0", "eth0 egress  "), ("eth*", "eth* egress  "), ("clients", "eth* egress / clients"),
+                        ("eth0/egress/clients", "eth0 egress / clients")):
+        screen = top(name)
+        screen.wait_for(lambda text: text.startswith(title) and "q quit" in text)
+        screen.press("\x7f" if "clients" in title else "")
+        screen.wait_for(lambda text: "(unmatched)" in text and "any more" not in text)
+        screen.press("q")
+        assert screen.wait_end() == EXIT_OK
+
+
+class OddDaemon:
+    """Answers as headgated did, so many times, and then with what makes no sense."""
+
+    def __init__(self, path, reply, times):
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.bind(str(path))
+        self._socket.listen()
+        self._replies = times * [reply] + 100 * [b'{"schema": 1}\n']
+        threading.Thread(target=self._answer, daemon=True).start()
+
+    def _answer(self):
+        for reply in self._replies:
+            connection, _ = self._socket.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(reply)
+
+
+def test_an_error_restores_the_terminal(net, headgate, top):
+    headgate.start(CONFIG)
+    reply = json.dumps(headgate.show()).encode() + b"\n"
+    headgate.stop()
+    OddDaemon(headgate.control_path, reply, times=3)
+    screen = top()
+    assert screen.wait_end() == EXIT_REFUSED
+    check_restored(screen)
+    assert b"the reply of headgated lacks a part" in screen.received[screen.received.rindex(MAIN_SCREEN):]
 
 
 def test_colours_and_characters_are_those_the_terminal_has(net, headgate, top, traffic):

@@ -391,15 +391,15 @@ const Json* same_shape(const Json& shapes, const Json& shape) {
 }  // namespace
 
 double seconds_between(const Json& earlier, const Json& later) {
-  if (earlier.is_null() || earlier["pid"] != later["pid"]) return 0;
-  return later["uptime_s"].get<double>() - earlier["uptime_s"].get<double>();
+  if (earlier.is_null() || earlier.at("pid") != later.at("pid")) return 0;
+  return later.at("uptime_s").get<double>() - earlier.at("uptime_s").get<double>();
 }
 
 std::string link_name(const Json& shape) {
-  const Json& forward_to = shape["forward_to"];
-  return shape["interface"].get<std::string>() + (forward_to.is_null()
-                                                      ? " " + shape["direction"].get<std::string>()
-                                                      : " to " + forward_to.get<std::string>());
+  const Json& forward_to = shape.at("forward_to");
+  return shape.at("interface").get<std::string>() + (forward_to.is_null()
+                                                         ? " " + shape.at("direction").get<std::string>()
+                                                         : " to " + forward_to.get<std::string>());
 }
 
 std::string limits_text(const Json& item) {
@@ -415,9 +415,9 @@ std::string limits_text(const Json& item) {
 }
 
 std::string daemon_line(const Json& reply) {
-  const Json& config = reply["config"];
-  return "headgated " + reply["version"].get<std::string>() + ", process " + reply["pid"].dump() + ", up " +
-         uptime_text(reply["uptime_s"]) + ", " +
+  const Json& config = reply.at("config");
+  return "headgated " + reply.at("version").get<std::string>() + ", process " + reply.at("pid").dump() +
+         ", up " + uptime_text(reply.at("uptime_s")) + ", " +
          (config.is_null() ? "configured on its command line" : config.get<std::string>());
 }
 

@@ -49,16 +49,26 @@ void open_named(top::View& view, const Invocation& invocation, const std::string
   open_class(view, found.at("name"));
 }
 
-// One link is opened, several of an interface are filtered for.
+std::vector<std::string> ask_links(const top::View& view, const Invocation& invocation,
+                                   const std::string& name) {
+  top::Samples samples;
+  samples.add_show(ask_daemon(invocation.control, top::show_request(view)));
+  return links_named(samples, name);
+}
+
+// One link is opened, several of an interface are filtered for. Who names one of a pattern sees each of it.
 top::View first_view(const Invocation& invocation) {
   top::View view;
   view.interval = invocation.value<Duration>("interval").value_or(view.interval);
   view.sort = invocation.value<top::SortBy>("sort").value_or(view.sort);
   view.instances = invocation.has("all");
-  top::Samples samples;
-  samples.add_show(ask_daemon(invocation.control, top::show_request(view)));
   const std::string name = invocation.operand("CLASS|INTERFACE");
-  const std::vector<std::string> links = links_named(samples, name);
+  std::vector<std::string> links = ask_links(view, invocation, name);
+  if (links.empty() && !name.empty() && !view.instances) {
+    view.instances = true;
+    links = ask_links(view, invocation, name);
+    view.instances = !links.empty();
+  }
   if (links.size() == 1) {
     view.level = top::Level::classes;
     view.link = links.front();
@@ -66,6 +76,7 @@ top::View first_view(const Invocation& invocation) {
     view.place().filter = name;
   } else if (!name.empty()) {
     open_named(view, invocation, name);
+    view.instances = view.instances || ask_links(view, invocation, view.link).empty();
   }
   return view;
 }

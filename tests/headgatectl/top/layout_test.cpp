@@ -254,7 +254,12 @@ TEST_F(LayoutTest, SaysWhyThereIsNothing) {
   view.level = Level::flows;
   view.class_name = "eth7/egress/gone";
   remarks.flows = "no class \"gone\"";
+  EXPECT_EQ(line(1), "no class \"gone\"");
   EXPECT_EQ(line(3), "no class \"gone\"");
+  remarks.flows = "";
+  EXPECT_EQ(line(3), "asking for the flows");
+  view.paused = true;
+  EXPECT_EQ(line(3), "paused: flows are not asked for");
   daemon.status_now.shapes.clear();
   samples.add_show(ask(R"({"command":"show"})"));
   view = {};

@@ -46,11 +46,11 @@ class FullScreen {
   void run() {
     while (!over_ && !signals_.came()) {
       if (now() >= next_tick_) tick();
+      see_to_failures();
       if (changed_) draw();
       wait();
       read_keys();
       take_answers();
-      see_to_failures();
     }
   }
 

@@ -112,6 +112,7 @@ class Layout {
 
   void add_state() {
     if (!remarks_.silence.empty()) return add_text(remarks_.silence, Tone::bad);
+    if (view_.level == Level::flows && !remarks_.flows.empty()) return add_text(remarks_.flows, Tone::bad);
     if (view_.level == Level::flows) return add_text(flows_state());
     for (const Row& link : samples_.links()) {
       const bool looked_at = view_.level == Level::links || link.key == view_.link;
@@ -167,7 +168,8 @@ class Layout {
     if (!view_.place().filter.empty()) return "no name holds \"" + view_.place().filter + "\"";
     if (view_.level == Level::links) return "headgated shapes nothing: its configuration has no [[shape]]";
     if (view_.level == Level::classes) return "no class";
-    return view_.paused ? "paused: flows are not asked for" : "no flows";
+    if (samples_.knows_flows_of(view_.class_name)) return "no flows";
+    return view_.paused ? "paused: flows are not asked for" : "asking for the flows";
   }
 
   // What is in trouble is marked without colour, too.
@@ -198,7 +200,7 @@ class Layout {
       case Field::drops:
         return {number_cell(now.drops), drop_tone(row)};
       case Field::drops_trend:
-        return {trend(row, &Sample::drops, column.width), Tone::bad};
+        return {trend(row, &Sample::drops, column.width), drops_trend_tone(row)};
       case Field::p50:
         return {delay_cell(now.p50)};
       case Field::p99:
@@ -217,6 +219,13 @@ class Layout {
 
   static Tone drop_tone(const Row& row) {
     return row.history.latest().drops.value_or(0) > 0 ? Tone::bad : Tone::plain;
+  }
+
+  static Tone drops_trend_tone(const Row& row) {
+    const auto& samples = row.history.samples();
+    const bool any = std::any_of(samples.begin(), samples.end(),
+                                 [](const Sample& sample) { return sample.drops.value_or(0) > 0; });
+    return any ? Tone::bad : Tone::plain;
   }
 
   std::string trend(const Row& row, std::optional<double> Sample::*member, std::size_t width) const {

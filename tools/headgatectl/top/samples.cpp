@@ -225,7 +225,7 @@ const Rows& Samples::classes_of(const std::string& link) const {
 
 const Rows& Samples::flows_of(const std::string& class_name) const {
   static const Rows kNone;
-  return class_name == open_class_ ? flows_ : kNone;
+  return knows_flows_of(class_name) ? flows_ : kNone;
 }
 
 }  // namespace headgate::top

@@ -37,11 +37,13 @@ class Samples {
 
   const Rows& links() const { return links_; }            // keys: "eth0/egress"
   const Rows& classes_of(const std::string& link) const;  // keys: "eth0/egress/clients"; empty: it is gone
-  const Rows& flows_of(const std::string& class_name) const;  // of the class that was asked for last
-  std::uint64_t flows_in_all() const {
-    return flows_in_all_;
-  }                                            // of that class, those that are not asked for included
-  double seconds() const { return seconds_; }  // between the last two looks; 0: not known
+
+  // Flows are known of one class, that of the last reply.
+  bool knows_flows_of(const std::string& class_name) const { return class_name == open_class_; }
+  const Rows& flows_of(const std::string& class_name) const;
+  std::uint64_t flows_in_all() const { return flows_in_all_; }  // those beyond the largest included
+
+  double seconds() const { return seconds_; }            // between the last two looks; 0: not known
   const std::string& daemon() const { return daemon_; }  // which one answers: version, process, for how long
 
  private:
