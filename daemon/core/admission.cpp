@@ -15,15 +15,9 @@ constexpr std::size_t kFetchedAtOnce = 16;
 // How fast the expiry hand moves: records looked at for each packet, at least one a batch, and in search of a record for
 // a new flow when there is none.
 constexpr std::uint32_t kPacketsPerLook = 4;
-constexpr std::uint32_t kLooksWhenFull = 32;
 
 // Flow records whose plan is looked up anew with each batch, after a change.
 constexpr std::uint32_t kPlansAtOnce = 64;
-
-bool fits(const QueueCapacity& capacity, const Cost& waiting, const Cost& packet) {
-  return (!capacity.packets || waiting.packets + packet.packets <= *capacity.packets) &&
-         (!capacity.bytes || waiting.bytes + packet.bytes <= capacity.bytes->bytes);
-}
 
 }  // namespace
 
@@ -134,16 +128,21 @@ FlowNumber ShaperState::find_or_add_flow(const ArrivingPacket& packet, Instant n
 void ShaperState::expire_flows(std::uint32_t looks, Instant now, Duration after) {
   if (outstanding != 0) return;  // complete_…() will look for the flows of these packets
   // No packet leaves before now - kMaxCatchUp any more, even if it was captured earlier.
-  const auto as_new = [this, since = now - kMaxCatchUp](const FlowRecord& record) {
-    const ShapedClass& shaped = *classes[record.class_number];
-    return shaped.polices ? shaped.policer->as_new(record.bucket, since) : record.bucket.as_new(since);
+  const auto forgets_nothing = [this, since = now - kMaxCatchUp](const FlowRecord& record) {
+    return as_new(record, since);
   };
-  flows.expire(looks, now - after, as_new, [this](const FlowRecord& record) {
+  flows.expire(looks, now - after, forgets_nothing, [this](const FlowRecord& record) {
     --classes[record.class_number]->flows;
     if (schedule == nullptr) return;
     --schedule->flows;
     --budget->flows;
   });
+}
+
+// A new flow would be treated no better from `since` on.
+bool ShaperState::as_new(const FlowRecord& record, Instant since) const {
+  const ShapedClass& shaped = *classes[record.class_number];
+  return shaped.polices ? shaped.policer->as_new(record.bucket, since) : record.bucket.as_new(since);
 }
 
 // Even if nothing of what waits has been let go meanwhile.
@@ -154,32 +153,42 @@ bool ShaperState::surely_has_room(const FlowRecord& record, const ShapedClass& s
 }
 
 // Judged at the instant at which the packet arrived, by the schedule, once what may leave by then has been let go. So
-// neither batches nor a late wake-up drop packets. All waiting packets are committed as one: exact for one rate; with two
-// rates at once the longer of the two waits.
+// neither batches nor a late wake-up drop packets.
 bool ShaperState::has_room(const FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet,
                            Instant now) const {
-  FlowBucket bucket = record.bucket;
+  return has_room(record, shaped, waiting_at(record, shaped, packet.arrival, now), packet);
+}
+
+WaitingPackets ShaperState::waiting_at(const FlowRecord& record, const ShapedClass& shaped, Instant arrival,
+                                       Instant now) const {
+  WaitingPackets waiting{.bucket = record.bucket, .cost = waiting_in(record.queue), .first_leaves = {}};
   if (!shaped.plans && record.generation != shaped.generation)
-    bucket.change(shaped.parameters_before, shaped.parameters, packet.arrival);
-  const BucketParameters& parameters = shaped.parameters_of(record);
-  const Cost waiting = waiting_in(record.queue);
-  Instant departure = packet.arrival;
-  if (const PacketHandle first = first_waiting_in(record.queue); first != kNoPacket) {
-    departure = std::max(pool()[first].earliest, now - kMaxCatchUp);
-    bucket.commit(parameters, waiting, departure);
-  }
-  departure = std::max(departure, bucket.earliest(parameters, packet.cost(), packet.arrival));
+    waiting.bucket.change(shaped.parameters_before, shaped.parameters, arrival);
+  if (const PacketHandle first = first_waiting_in(record.queue); first != kNoPacket)
+    waiting.first_leaves = std::max(pool()[first].earliest, now - kMaxCatchUp);
+  return waiting;
+}
+
+bool ShaperState::has_room(const FlowRecord& record, const ShapedClass& shaped, WaitingPackets waiting,
+                           const ArrivingPacket& packet) const {
+  const Instant departure = waiting.departure_behind(shaped.parameters_of(record), packet);
   if (departure <= packet.arrival) return true;  // it need not wait
   const QueueCapacity& capacity = shaped.queue_of(record);
-  return fits(capacity, waiting, packet.cost()) &&
+  return fits(capacity, waiting.cost, packet.cost()) &&
          (!capacity.time || departure - packet.arrival <= *capacity.time);
+}
+
+// All waiting packets are committed as one: exact for one rate; with two rates at once the longer of the two waits.
+Instant WaitingPackets::departure_behind(const BucketParameters& parameters, const ArrivingPacket& packet) {
+  if (first_leaves) bucket.commit(parameters, cost, *first_leaves);
+  return std::max(first_leaves.value_or(packet.arrival),
+                  bucket.earliest(parameters, packet.cost(), packet.arrival));
 }
 
 PacketHandle ShaperState::store(const FlowRecord& record, const ArrivingPacket& packet,
                                 Shaper::Frames frames) {
   const StrippedTag tag{packet.vlan_tpid, packet.vlan_tci};
-  const std::uint32_t chunks =
-      PacketPool::chunks_for(PacketPool::stored_bytes(packet.frame, tag, frame_prefix));
+  const std::uint32_t chunks = chunks_for(packet);
   PacketHandle handle = kNoPacket;
   while (handle == kNoPacket) {
     if (budget->has_chunks(chunks)) {
@@ -204,11 +213,20 @@ PacketHandle ShaperState::store(const FlowRecord& record, const ArrivingPacket& 
 // have left last. It may be another shaper's. False: none does, because the packet that wants in is the one to go. Its own
 // queue would be among the longest.
 bool ShaperState::shorten_longest_queue(const FlowRecord& record, std::uint32_t chunks) {
-  const LongestQueues& queues = budget->longest_queues;
-  const BacklogNumber longest = queues.longest();
-  if (longest == kNoBacklog || queues.among_longest(chunks_in(record.queue) + chunks)) return false;
+  if (!another_pays(record, chunks)) return false;
+  const BacklogNumber longest = budget->longest_queues.longest();
   schedule->shapes[backlogs()[longest].shape]->drop_last(longest);
   return true;
+}
+
+bool ShaperState::another_pays(const FlowRecord& record, std::uint32_t chunks) const {
+  const LongestQueues& queues = budget->longest_queues;
+  return queues.longest() != kNoBacklog && !queues.among_longest(chunks_in(record.queue) + chunks);
+}
+
+std::uint32_t ShaperState::chunks_for(const ArrivingPacket& packet) const {
+  const StrippedTag tag{packet.vlan_tpid, packet.vlan_tci};
+  return PacketPool::chunks_for(PacketPool::stored_bytes(packet.frame, tag, frame_prefix));
 }
 
 }  // namespace headgate

@@ -61,10 +61,11 @@ bool takes(const NetworkSelector& selector, NetworkProtocol network, const Addre
 }
 
 // Of an IP packet.
-bool takes(const Selectors& selectors, const ParsedHeaders& headers) {
-  if (selectors.dscp != 0 && (selectors.dscp >> headers.dscp & 1) == 0) return false;
-  return takes(selectors.source, headers.network, headers.source) &&
-         takes(selectors.destination, headers.network, headers.destination);
+[[gnu::always_inline]] inline ClassVerdict judge(const Selectors& selectors, const ParsedHeaders& headers) {
+  if (selectors.dscp != 0 && (selectors.dscp >> headers.dscp & 1) == 0) return ClassVerdict::dscp;
+  if (!takes(selectors.source, headers.network, headers.source)) return ClassVerdict::source;
+  return takes(selectors.destination, headers.network, headers.destination) ? ClassVerdict::takes
+                                                                            : ClassVerdict::destination;
 }
 
 // A bit for each of the paths.
@@ -141,45 +142,85 @@ Classifier::Classifier(std::vector<ClassConfig> classes, Matchers matchers, std:
   if (any_takes_control) control_meter_ = std::make_unique<ControlMeter>(ControlLimit(control_limit));
 }
 
+struct Classifier::Unobserved {
+  void says(ClassVerdict) {}
+  void begins_anew() {}
+  void is_not_ip() {}
+  bool keep_limit(ControlMeter& meter, const Count& size, Instant at) { return meter.take(size, at); }
+};
+
+struct Classifier::Observed {
+  Classification seen;
+
+  void says(ClassVerdict verdict) { seen.verdicts.push_back(verdict); }
+  void begins_anew() { seen.verdicts.clear(); }
+  void is_not_ip() { seen.is_ip = false; }
+  bool keep_limit(ControlMeter& meter, const Count& size, Instant at) {
+    seen.keeps_control_limit = meter.would_take(size, at);
+    return seen.keeps_control_limit;
+  }
+};
+
 void Classifier::classify(ArrivingPacket& packet) const {
+  Unobserved nobody;
+  classify(packet, nobody);
+}
+
+Classifier::Classification Classifier::explain(ArrivingPacket& packet) const {
+  Observed observer;
+  classify(packet, observer);
+  return std::move(observer.seen);
+}
+
+template <typename Observer>
+[[gnu::always_inline]] inline void Classifier::classify(ArrivingPacket& packet, Observer& observer) const {
   packet.class_index = kUnmatched;
   const ParsedHeaders headers = parse_headers(packet.frame, packet.vlan_tpid != 0, packet.vlan_tci);
-  if (headers.network == NetworkProtocol::other) return;
+  if (headers.network == NetworkProtocol::other) return observer.is_not_ip();
   if (headers.tag_bytes == 0) {
-    choose(packet, headers, packet.frame);
+    choose(packet, headers, packet.frame, observer);
   } else {
-    choose_tagged(packet, headers);
+    choose_tagged(packet, headers, observer);
   }
 }
 
 // Apart, so that only frames with a tag inside (the kernel strips but one) pay for the copy and its stack
 // space.
-[[gnu::noinline]] void Classifier::choose_tagged(ArrivingPacket& packet, const ParsedHeaders& headers) const {
+template <typename Observer>
+[[gnu::noinline]] void Classifier::choose_tagged(ArrivingPacket& packet, const ParsedHeaders& headers,
+                                                 Observer& observer) const {
   std::array<std::byte, kMaxFrameBytes> untagged;
   const std::size_t behind_tags = kMacBytes + headers.tag_bytes;
   const std::size_t rest = std::min(packet.frame.size() - behind_tags, untagged.size() - kMacBytes);
   std::memcpy(untagged.data(), packet.frame.data(), kMacBytes);
   std::memcpy(untagged.data() + kMacBytes, packet.frame.data() + behind_tags, rest);
-  choose(packet, headers, std::span(untagged).first(kMacBytes + rest));
+  choose(packet, headers, std::span(untagged).first(kMacBytes + rest), observer);
 }
 
+template <typename Observer>
 void Classifier::choose(ArrivingPacket& packet, const ParsedHeaders& headers,
-                        std::span<const std::byte> untagged) const {
+                        std::span<const std::byte> untagged, Observer& observer) const {
   if (headers.control && control_meter_) {
-    if (take(packet, headers, untagged, true)) return;
-    if (control_meter_->take({packet.charged_packets, packet.charged_bytes}, packet.arrival)) return;
+    if (take(packet, headers, untagged, true, observer)) return;
+    const Count size{packet.charged_packets, packet.charged_bytes};
+    if (observer.keep_limit(*control_meter_, size, packet.arrival)) return;
+    observer.begins_anew();
   }
-  take(packet, headers, untagged, false);
+  take(packet, headers, untagged, false, observer);
 }
 
 // Gives the packet to the first class that matches it. False: none does.
+template <typename Observer>
 bool Classifier::take(ArrivingPacket& packet, const ParsedHeaders& headers,
-                      std::span<const std::byte> untagged, bool only_with_control) const {
+                      std::span<const std::byte> untagged, bool only_with_control, Observer& observer) const {
   for (std::size_t i = 0; i < classes_.size(); ++i) {
-    if (only_with_control && !classes_[i].control) continue;
-    if (!takes(classes_[i].selectors, headers)) continue;
-    if (asks_kernel_ && !takes_from_kernel(i, packet)) continue;
-    if (matchers_[i] && !matchers_[i]->matches(untagged)) continue;
+    if (only_with_control && !classes_[i].control) {
+      observer.says(ClassVerdict::control);
+      continue;
+    }
+    const ClassVerdict verdict = judge(i, packet, headers, untagged);
+    observer.says(verdict);
+    if (verdict != ClassVerdict::takes) continue;
     packet.class_index = static_cast<ClassIndex>(i);
     if (classes_[i].bypass) return true;
     packet.key = make_key(classes_[i].key, headers);
@@ -189,19 +230,34 @@ bool Classifier::take(ArrivingPacket& packet, const ParsedHeaders& headers,
   return false;
 }
 
-// Whether a class suits what the kernel alone knows of the packet.
-bool Classifier::takes_from_kernel(std::size_t position, const ArrivingPacket& packet) const {
+[[gnu::always_inline]] inline ClassVerdict Classifier::judge(std::size_t position,
+                                                             const ArrivingPacket& packet,
+                                                             const ParsedHeaders& headers,
+                                                             std::span<const std::byte> untagged) const {
+  const ClassVerdict by_headers = headgate::judge(classes_[position].selectors, headers);
+  if (by_headers != ClassVerdict::takes) return by_headers;
+  if (asks_kernel_) {
+    const ClassVerdict by_kernel = judge_by_kernel(position, packet);
+    if (by_kernel != ClassVerdict::takes) return by_kernel;
+  }
+  return !matchers_[position] || matchers_[position]->matches(untagged) ? ClassVerdict::takes
+                                                                        : ClassVerdict::match;
+}
+
+// By what the kernel alone knows of the packet.
+ClassVerdict Classifier::judge_by_kernel(std::size_t position, const ArrivingPacket& packet) const {
   const Selectors& selectors = classes_[position].selectors;
   if (!selectors.marks.empty()) {
     const std::uint32_t mark = notes_of(packet).mark;
     const auto takes_mark = [mark](const MarkSelector& selector) { return selector.takes(mark); };
-    if (std::none_of(selectors.marks.begin(), selectors.marks.end(), takes_mark)) return false;
+    if (std::none_of(selectors.marks.begin(), selectors.marks.end(), takes_mark)) return ClassVerdict::mark;
   }
-  if (selectors.cgroups.empty()) return true;
+  if (selectors.cgroups.empty()) return ClassVerdict::takes;
   const std::uint32_t common = packet.cgroups & cgroup_bits_[position];
-  return common != 0 && std::any_of(cgroups_.begin(), cgroups_.end(), [&](const auto& place) {
-           return (common >> place->number & 1) != 0 && packet.arrival >= place->since;
-         });
+  const bool is_of_one = common != 0 && std::any_of(cgroups_.begin(), cgroups_.end(), [&](const auto& place) {
+                           return (common >> place->number & 1) != 0 && packet.arrival >= place->since;
+                         });
+  return is_of_one ? ClassVerdict::takes : ClassVerdict::cgroup;
 }
 
 bool Classifier::unshaped(ClassIndex class_index) const {

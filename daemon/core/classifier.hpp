@@ -13,6 +13,7 @@
 #include "core/control_meter.hpp"
 #include "core/header_parser.hpp"
 #include "vocabulary/config.hpp"
+#include "vocabulary/explanation.hpp"
 #include "vocabulary/packet.hpp"
 
 namespace headgate {
@@ -54,6 +55,14 @@ class Classifier {
   // no class, and what is beyond it is taken as any other.
   void classify(ArrivingPacket& packet) const;
 
+  // As classify(), but for a packet that does not come: charges nothing, and says what each class says of it.
+  struct Classification {
+    bool is_ip = true;
+    bool keeps_control_limit = false;    // so it matches no class
+    std::vector<ClassVerdict> verdicts;  // of each class up to the one that takes it
+  };
+  Classification explain(ArrivingPacket& packet) const;
+
   // True when packets of this class go on unshaped (kUnmatched or bypass).
   bool unshaped(ClassIndex class_index) const;
 
@@ -63,12 +72,22 @@ class Classifier {
   const std::vector<ClassConfig>& classes() const { return classes_; }
 
  private:
-  void choose(ArrivingPacket& packet, const ParsedHeaders& headers,
-              std::span<const std::byte> untagged) const;
+  // Who looks on is told what each class says, or nobody does and nothing of it is left in the code.
+  struct Unobserved;
+  struct Observed;
+  template <typename Observer>
+  void classify(ArrivingPacket& packet, Observer& observer) const;
+  template <typename Observer>
+  void choose(ArrivingPacket& packet, const ParsedHeaders& headers, std::span<const std::byte> untagged,
+              Observer& observer) const;
+  template <typename Observer>
   bool take(ArrivingPacket& packet, const ParsedHeaders& headers, std::span<const std::byte> untagged,
-            bool only_with_control) const;
-  void choose_tagged(ArrivingPacket& packet, const ParsedHeaders& headers) const;
-  bool takes_from_kernel(std::size_t position, const ArrivingPacket& packet) const;
+            bool only_with_control, Observer& observer) const;
+  template <typename Observer>
+  void choose_tagged(ArrivingPacket& packet, const ParsedHeaders& headers, Observer& observer) const;
+  ClassVerdict judge(std::size_t position, const ArrivingPacket& packet, const ParsedHeaders& headers,
+                     std::span<const std::byte> untagged) const;
+  ClassVerdict judge_by_kernel(std::size_t position, const ArrivingPacket& packet) const;
 
   std::vector<ClassConfig> classes_;
   Matchers matchers_;

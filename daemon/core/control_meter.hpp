@@ -16,6 +16,8 @@ class ControlMeter {
 
   // True: the packet keeps both bounds and has been charged to them. Any thread.
   bool take(const Count& size, Instant now);
+  // Whether it would; charges nothing.
+  bool would_take(const Count& size, Instant now) const;
 
  private:
   // As time since the beginning of Instant: when all that was taken has been paid for.

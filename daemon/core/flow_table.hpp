@@ -98,6 +98,17 @@ class FlowTable {
     }
   }
 
+  // Whether expire() would erase any of them.
+  template <typename AsNew>
+  bool would_expire(std::uint32_t looks, Instant idle_since, AsNew as_new) const {
+    FlowNumber hand = hand_;
+    for (looks = looks < never_used_ ? looks : never_used_; looks > 0; --looks) {
+      hand = hand + 1 < never_used_ ? hand + 1 : 0;
+      if (is_idle(records_[hand], idle_since) && as_new(records_[hand])) return true;
+    }
+    return false;
+  }
+
   // For batches, find() in three steps that each take all packets: fetch the index cells; see to which flow each hash
   // seems to lead, if to any, and fetch that; make sure that it is the flow.
   void prefetch_cell(std::uint32_t hash) const { prefetch_line(&cells_[home(cells_, hash)]); }

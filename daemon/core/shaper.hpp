@@ -44,6 +44,7 @@
 #include "core/memory_area.hpp"
 #include "headgate/clock.hpp"
 #include "vocabulary/config.hpp"
+#include "vocabulary/explanation.hpp"
 #include "vocabulary/packet.hpp"
 #include "vocabulary/statistics.hpp"
 
@@ -197,6 +198,10 @@ class Shaper {
 
   // The delays behind the classes' summaries, by class.
   std::vector<DelayCounts> delays(Instant now) const;
+
+  // What would become of a packet of a shaped class that came at `now`, its arrival; in a schedule. Changes nothing. Takes
+  // time in proportion to what waits in its flow and may leave by now.
+  FlowOutlook explain(const ArrivingPacket& packet, Instant now) const;
 
   // Looks at up to `records` flow records from position `from` on and calls `visit` for each in use of `class_index`.
   // Returns the position to go on from, or none at the end; so that a table of a million flows is read in small steps.

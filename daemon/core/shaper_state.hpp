@@ -18,6 +18,24 @@
 
 namespace headgate {
 
+// Flow records that are looked at in search of one for a new flow when there is none.
+inline constexpr std::uint32_t kLooksWhenFull = 32;
+
+inline bool fits(const QueueCapacity& capacity, const Cost& waiting, const Cost& packet) {
+  return (!capacity.packets || waiting.packets + packet.packets <= *capacity.packets) &&
+         (!capacity.bytes || waiting.bytes + packet.bytes <= capacity.bytes->bytes);
+}
+
+// Packets of a flow that its bucket has not let go, and the bucket in front of them.
+struct WaitingPackets {
+  FlowBucket bucket;
+  Cost cost;
+  std::optional<Instant> first_leaves;  // none: nothing waits
+
+  // Of a packet that comes now; it does not wait if that is its arrival. What waits is charged to the bucket.
+  Instant departure_behind(const BucketParameters& parameters, const ArrivingPacket& packet);
+};
+
 // Where the flows go that a round has when it ends.
 enum class Rounds : std::uint8_t { nowhere, to_wheel };
 
@@ -45,8 +63,28 @@ struct ShaperState {
   bool surely_has_room(const FlowRecord& record, const ShapedClass& shaped, const Cost& cost) const;
   bool has_room(const FlowRecord& record, const ShapedClass& shaped, const ArrivingPacket& packet,
                 Instant now) const;
+  bool has_room(const FlowRecord& record, const ShapedClass& shaped, WaitingPackets waiting,
+                const ArrivingPacket& packet) const;
+  WaitingPackets waiting_at(const FlowRecord& record, const ShapedClass& shaped, Instant arrival,
+                            Instant now) const;
+  bool as_new(const FlowRecord& record, Instant since) const;
+  std::uint32_t chunks_for(const ArrivingPacket& packet) const;
+  bool another_pays(const FlowRecord& record, std::uint32_t chunks) const;
   PacketHandle store(const FlowRecord& record, const ArrivingPacket& packet, Shaper::Frames frames);
   [[gnu::cold]] bool shorten_longest_queue(const FlowRecord& record, std::uint32_t chunks);
+
+  // explanation.cpp
+  void explain_bucket(const FlowRecord& record, const ArrivingPacket& packet, Instant now,
+                      FlowOutlook& outlook) const;
+  void explain_in_tree(const FlowRecord& record, const ArrivingPacket& packet, Instant now,
+                       FlowOutlook& outlook) const;
+  void explain_policing(const FlowRecord& record, const ArrivingPacket& packet, Instant now,
+                        FlowOutlook& outlook) const;
+  WaitingPackets waiting_when_let_go(const FlowRecord& record, const ShapedClass& shaped, Instant by,
+                                     Instant now) const;
+  bool nothing_waits_in_tree() const;
+  bool would_find_record(Instant now) const;
+  bool would_find_memory(const FlowRecord& record, const ArrivingPacket& packet) const;
 
   // policing.cpp
   [[gnu::noinline]] void police(const ArrivingPacket& packet, FlowNumber flow, Instant now,
@@ -128,6 +166,7 @@ struct ShaperState {
 
   // shaper_statistics.cpp
   std::string held_by(const ShapedClass& shaped, Instant now) const;
+  std::string name_of(TreeNode node) const;
 
   // shaper_reconfigure.cpp
   PacketHandle take_out_packets(const Shaper::Change::Content& change);

@@ -51,9 +51,13 @@ ShaperStatistics Shaper::statistics(Instant now) {
 std::string ShaperState::held_by(const ShapedClass& shaped, Instant now) const {
   if (shaped.ready == 0) return {};
   const TreeNode node = tree->rates.held_by(shaped.node, now);
-  if (node == kNoNode) return {};
+  return node == kNoNode ? std::string() : name_of(node);
+}
+
+std::string ShaperState::name_of(TreeNode node) const {
   if (node == kLink) return "link";
-  return node == shaped.node ? shaped.config.name : tree->config.groups[node - 1].name;
+  const ClassNumber class_number = tree->class_of[node];
+  return class_number == kNoClass ? tree->config.groups[node - 1].name : classes[class_number]->config.name;
 }
 
 std::vector<DelayCounts> Shaper::delays(Instant now) const {

@@ -324,6 +324,18 @@ void RateTree::go_on_from(const RateTree& other, TreeNode before, TreeNode node,
   go_on(nodes_[node].guarantee, old.guarantee);
 }
 
+// As begin() and next() have it.
+Instant RateTree::departure_alone(TreeNode number, Instant instant) const {
+  const std::int64_t now = nanoseconds(instant);
+  const Node& node = nodes_[number];
+  std::int64_t opens = now;
+  for (TreeNode each = number; each != kLink; each = nodes_[each].parent)
+    opens = std::max(opens, nodes_[each].ceiling.opens());
+  if (has_guarantee(node))
+    opens = std::min(opens, node.guarantee.opens() < now ? now : std::max(now, guarantee_opens(node)));
+  return Instant{Duration{std::max(opens, nodes_[kLink].ceiling.opens())}};
+}
+
 TreeNode RateTree::held_by(TreeNode number, Instant now) const {
   for (;; number = nodes_[number].parent) {
     if (!nodes_[number].ceiling.open(nanoseconds(now))) return number;

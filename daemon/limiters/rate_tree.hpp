@@ -90,6 +90,15 @@ class RateTree {
     prefetch_line(&nodes_[node].ceiling);
   }
 
+  std::optional<BitRate> ceiling(TreeNode node) const {
+    return nodes_[node].ceiling.set() ? std::optional(BitRate{nodes_[node].ceiling.rate}) : std::nullopt;
+  }
+
+  // Nobody has anything to send.
+  bool idle() const { return nodes_[kLink].backlogged == 0; }
+  // When a packet of a class leaves that comes at `now`, while nobody has anything to send.
+  Instant departure_alone(TreeNode node, Instant now) const;
+
   // What holds a node back at `now`: the first closed clock on its way to the link.
   TreeNode held_by(TreeNode node, Instant now) const;
 

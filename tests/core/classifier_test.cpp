@@ -313,6 +313,52 @@ TEST(Classifier, WantsAllSelectorsAndTheMatch) {
   EXPECT_EQ(index(PacketBuilder(right).ipv4("10.1.2.3", "192.168.205.78")), 1);
 }
 
+TEST(Classifier, SaysWhatEachClassSaysUpToTheOneThatTakes) {
+  ClassConfig source = named("source"), destination = named("destination"), dscp = named("dscp");
+  source.selectors.source = selector(networks_v4(k10Slash8 + 0x1000000, k10Slash8 + 0x1ffffff));
+  destination.selectors.destination = source.selectors.source;
+  dscp.selectors.dscp = std::uint64_t{1} << 46;
+  ClassConfig mark = named("mark"), cgroup = named("cgroup");
+  mark.selectors.marks = {{.value = 7}};
+  cgroup.selectors.cgroups = {"system.slice"};
+  std::vector<std::unique_ptr<PacketMatcher>> all(8);
+  all[5] = longer_than(1000);
+  const Classifier classifier(
+      {source, destination, dscp, mark, cgroup, named("long"), named("rest"), named("behind")},
+      std::move(all), 1);
+  const Frame frame = kV4.build();
+  ArrivingPacket packet{.frame = frame};
+  const auto explained = classifier.explain(packet);
+  const std::vector<ClassVerdict> expected = {
+      ClassVerdict::source, ClassVerdict::destination, ClassVerdict::dscp, ClassVerdict::mark,
+      ClassVerdict::cgroup, ClassVerdict::match,       ClassVerdict::takes};
+  EXPECT_EQ(explained.verdicts, expected);
+  EXPECT_EQ(packet.class_index, 6);
+  EXPECT_EQ(packet.flow_hash, classified(classifier, frame).flow_hash);
+  const Frame arp = PacketBuilder().arp("10.0.0.1", "10.0.0.2").build();
+  packet.frame = arp;
+  EXPECT_FALSE(classifier.explain(packet).is_ip);
+  EXPECT_EQ(packet.class_index, kUnmatched);
+}
+
+TEST(Classifier, ExplainsControlTrafficAndChargesNothing) {
+  const Classifier classifier({named("all"), with_control("long")}, matchers(nullptr, longer_than(1000)), 1,
+                              {PacketRate{10}, std::nullopt});
+  ArrivingPacket packet{.frame = kSolicitation};
+  for (int i = 0; i < 20; ++i) {
+    const auto explained = classifier.explain(packet);
+    EXPECT_TRUE(explained.keeps_control_limit);
+    EXPECT_EQ(explained.verdicts, (std::vector{ClassVerdict::control, ClassVerdict::match}));
+    EXPECT_EQ(packet.class_index, kUnmatched);
+  }
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(classified(classifier, kSolicitation).class_index, kUnmatched) << "it was charged for nothing";
+  const auto beyond = classifier.explain(packet);
+  EXPECT_FALSE(beyond.keeps_control_limit);
+  EXPECT_EQ(beyond.verdicts, std::vector{ClassVerdict::takes});
+  EXPECT_EQ(packet.class_index, 0);
+}
+
 TEST(Classifier, SelectsNothingThatIsNotIpAndNothingByAnEmptySet) {
   ClassConfig best_effort = named("best effort");
   best_effort.selectors.dscp = 1;
