@@ -82,6 +82,10 @@ class DivertPlace {
   std::uint64_t openings() const;          // how often packets passed unshaped until a reset()
   Duration open_time() const;              // and for how long in all
 
+  // What the programs know of it at this moment.
+  divert_shape state() const { return shape_; }
+  DivertPrograms::ControlClocks control_clocks() const { return programs_.control_clocks(number()); }
+
   HookCounts counts() const;            // but for foreign packets, which the divert device counts
   std::uint64_t found_no_room() const;  // packets, in a ring buffer
   // Packets that went to the divert device to be copied there, and those of them that were. Only what was lost in between

@@ -21,8 +21,6 @@ namespace headgate {
 
 namespace {
 
-constexpr std::size_t kShapesBytes = sizeof(divert_shape) * DIVERT_SHAPES_MAX;
-
 // A kernel without IPsec refuses a program that asks for it.
 bool kernel_has_ipsec() {
   static const bool has =
@@ -39,8 +37,9 @@ std::uint32_t block_for(std::size_t workers) {
   return static_cast<std::uint32_t>(DIVERT_RESTORED_MAX / std::bit_ceil(std::max<std::size_t>(workers, 1)));
 }
 
-divert_shape* map_shapes(int map) {
-  void* const memory = mmap(nullptr, kShapesBytes, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+divert_shape* map_shapes(int map, std::size_t shapes) {
+  void* const memory =
+      mmap(nullptr, shapes * sizeof(divert_shape), PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
   if (memory == MAP_FAILED) check_system_call("map the shapes of the BPF programs", -1);
   return static_cast<divert_shape*>(memory);
 }
@@ -48,9 +47,11 @@ divert_shape* map_shapes(int map) {
 }  // namespace
 
 DivertPrograms::DivertPrograms(const DivertProgramsOptions& options)
-    : has_room_in_marks_((options.own_mark & NotesTable::kPlaceBits) == 0),
+    : shapes_max_(options.shapes),
+      has_room_in_marks_((options.own_mark & NotesTable::kPlaceBits) == 0),
       block_(block_for(options.workers)),
-      skeleton_(nullptr) {
+      skeleton_(nullptr),
+      let_go_taken_(options.let_go) {
   keep_bpf_complaints();
   skeleton_ = divert_bpf::open();
   if (skeleton_ == nullptr) fail_to_load(errno);
@@ -58,17 +59,19 @@ DivertPrograms::DivertPrograms(const DivertProgramsOptions& options)
   skeleton_->rodata->own_mark_bits = has_room_in_marks_ ? ~NotesTable::kPlaceBits : ~0U;
   skeleton_->rodata->has_ipsec = kernel_has_ipsec();
   skeleton_->rodata->has_cgroups = options.cgroups >= 0;
+  bpf_map__set_max_entries(skeleton_->maps.shapes, options.shapes);
+  bpf_map__set_max_entries(skeleton_->maps.let_go, options.let_go);
   try {
     if (const int result = take_cgroups(*skeleton_->maps.cgroups, options.cgroups); result < 0)
       fail_to_load(-result);
     if (const int result = divert_bpf::load(skeleton_); result < 0) fail_to_load(-result);
-    shapes_ = map_shapes(bpf_map__fd(skeleton_->maps.shapes));
+    shapes_ = map_shapes(bpf_map__fd(skeleton_->maps.shapes), shapes_max_);
     const std::uint32_t place = DIVERT_MATCHED;
     const int program = bpf_program__fd(skeleton_->progs.divert_matched);
     check_system_call("hand a program to the BPF program",
                       bpf_map_update_elem(bpf_map__fd(skeleton_->maps.programs), &place, &program, BPF_ANY));
   } catch (...) {
-    if (shapes_ != nullptr) munmap(shapes_, kShapesBytes);
+    if (shapes_ != nullptr) munmap(shapes_, shapes_max_ * sizeof(divert_shape));
     divert_bpf::destroy(skeleton_);
     throw;
   }
@@ -76,7 +79,7 @@ DivertPrograms::DivertPrograms(const DivertProgramsOptions& options)
 }
 
 DivertPrograms::~DivertPrograms() {
-  munmap(shapes_, kShapesBytes);
+  munmap(shapes_, shapes_max_ * sizeof(divert_shape));
   divert_bpf::destroy(skeleton_);
 }
 
@@ -110,15 +113,14 @@ int DivertPrograms::return_shaped() const {
 }
 
 std::uint32_t DivertPrograms::take_place() {
-  for (std::uint32_t looks = 0; looks < DIVERT_SHAPES_MAX; ++looks) {
-    last_place_ = (last_place_ + 1) % DIVERT_SHAPES_MAX;
+  for (std::uint32_t looks = 0; looks < shapes_max_; ++looks) {
+    last_place_ = (last_place_ + 1) % shapes_max_;
     if (places_taken_[last_place_]) continue;
     places_taken_[last_place_] = true;
     shapes_[last_place_] = {};
     return last_place_;
   }
-  throw std::runtime_error("there are as many shapes as there may be: " +
-                           std::to_string(DIVERT_SHAPES_MAX - 1));
+  throw std::runtime_error("there are as many shapes as there may be: " + std::to_string(shapes_max_ - 1));
 }
 
 void DivertPrograms::free_place(std::uint32_t place) {
@@ -207,6 +209,19 @@ std::vector<let_go_count> DivertPrograms::read_let_go(std::uint32_t first, std::
     }
   }
   return counts;
+}
+
+DivertPrograms::ControlClocks DivertPrograms::control_clocks(std::uint32_t place) const {
+  ControlClocks clocks{};
+  check_system_call("read the clocks of control traffic",
+                    bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.control_clocks), &place, clocks.data()));
+  return clocks;
+}
+
+void DivertPrograms::set_control_clocks(std::uint32_t place, const ControlClocks& clocks) {
+  check_system_call(
+      "set the clocks of control traffic",
+      bpf_map_update_elem(bpf_map__fd(skeleton_->maps.control_clocks), &place, clocks.data(), BPF_ANY));
 }
 
 ShapePlace::ShapePlace(DivertPrograms& programs) : programs_(programs), number_(programs.take_place()) {}

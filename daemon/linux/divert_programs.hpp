@@ -5,6 +5,7 @@
 // Main thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -23,6 +24,8 @@ struct DivertProgramsOptions {
   std::uint32_t own_mark = 0;
   std::size_t workers = 1;  // at most so many will read ring buffers; those beyond cannot give back marks
   int cgroups = -1;         // map of CgroupArray; -1: this kernel has no cgroups
+  std::uint32_t shapes = DIVERT_SHAPES_MAX;  // places, that of none included
+  std::uint32_t let_go = DIVERT_LET_GO_MAX;  // counters of what is let go
 };
 
 class DivertPrograms {
@@ -62,6 +65,11 @@ class DivertPrograms {
   void free_let_go_counters(std::uint32_t first, std::uint32_t count);
   std::vector<let_go_count> read_let_go(std::uint32_t first, std::uint32_t count) const;  // of all processors
 
+  // What control traffic a shape has let go on, as the map has it.
+  using ControlClocks = std::array<std::uint64_t, 3>;
+  ControlClocks control_clocks(std::uint32_t place) const;
+  void set_control_clocks(std::uint32_t place, const ControlClocks& clocks);
+
  private:
   friend class ShapePlace;
 
@@ -75,14 +83,15 @@ class DivertPrograms {
   void set_hook(const divert_hook& hook, std::uint32_t place);
   void remove_hook(const divert_hook& hook);
 
+  const std::uint32_t shapes_max_;
   const bool has_room_in_marks_;
   const std::uint32_t block_;  // places of `restored` for each worker
   divert_bpf* skeleton_;
   divert_shape* shapes_ = nullptr;
-  std::vector<bool> places_taken_ = std::vector<bool>(DIVERT_SHAPES_MAX);
+  std::vector<bool> places_taken_ = std::vector<bool>(shapes_max_);
   std::uint32_t last_place_ = 0;
   std::vector<bool> rings_taken_ = std::vector<bool>(DIVERT_RINGS_MAX);
-  std::vector<bool> let_go_taken_ = std::vector<bool>(DIVERT_LET_GO_MAX);
+  std::vector<bool> let_go_taken_;
   std::vector<Loaded> loaded_;
 };
 
@@ -90,7 +99,7 @@ class DivertPrograms {
 // after all others.
 class ShapePlace {
  public:
-  // `programs` must outlive it. Throws std::runtime_error when there are DIVERT_SHAPES_MAX.
+  // `programs` must outlive it. Throws std::runtime_error when there is no place left.
   explicit ShapePlace(DivertPrograms& programs);
   ~ShapePlace();  // no program may use it by then
   ShapePlace(const ShapePlace&) = delete;

@@ -42,8 +42,7 @@ SharedDivert::~SharedDivert() = default;
 DivertPrograms& SharedDivert::programs() {
   if (!programs_) {
     require_capabilities({Capability::net_admin, Capability::net_raw, Capability::bpf});
-    programs_.emplace(
-        DivertProgramsOptions{.own_mark = mark_, .workers = workers_, .cgroups = cgroups_.map()});
+    programs_.emplace(program_options());
     remove_left_devices(netlink_, swept_);
   }
   return *programs_;
@@ -62,6 +61,11 @@ std::vector<std::string> SharedDivert::kernel_lacks() const {
     lacks.emplace_back("TCX (Linux 6.6): divert = \"auto\" is \"clsact\"");
   if (cgroups_.map() < 0) lacks.emplace_back("control groups: no class can select by cgroup");
   return lacks;
+}
+
+HookTrial& SharedDivert::hook_trial() {
+  if (!hook_trial_) hook_trial_.emplace(program_options());
+  return *hook_trial_;
 }
 
 std::shared_ptr<DivertPair> SharedDivert::pair() {

@@ -15,6 +15,7 @@
 #include "linux/cgroup_array.hpp"
 #include "linux/divert_pair.hpp"
 #include "linux/divert_programs.hpp"
+#include "linux/hook_trial.hpp"
 #include "linux/netlink.hpp"
 #include "linux/network_maps.hpp"
 #include "linux/worker_ring.hpp"
@@ -47,6 +48,9 @@ class SharedDivert {
 
   std::unique_ptr<WorkerRing> make_ring() { return std::make_unique<WorkerRing>(programs()); }
 
+  // Loads the programs once more when it is asked first. Throws std::system_error.
+  HookTrial& hook_trial();
+
   // The device of all that copy. When the one that others have is not as it was made any more, another.
   std::shared_ptr<DivertPair> pair();
   void forget_look();  // at it, for something may have changed
@@ -57,6 +61,10 @@ class SharedDivert {
   void wait_for_programs(std::uint64_t change);
 
  private:
+  DivertProgramsOptions program_options() const {
+    return {.own_mark = mark_, .workers = workers_, .cgroups = cgroups_.map()};
+  }
+
   Netlink netlink_;
   const DivertMethod wanted_;
   const std::uint32_t mark_;
@@ -64,6 +72,7 @@ class SharedDivert {
   CgroupArray cgroups_;
   SharedNetworkMaps networks_;
   std::optional<DivertPrograms> programs_;
+  std::optional<HookTrial> hook_trial_;
   std::optional<DivertMethod> method_;
   std::weak_ptr<DivertPair> pair_;
   std::vector<std::string> swept_;

@@ -265,6 +265,19 @@ CaptureCounts TrafficDivert::copy_counts() const {
   return {.seen = state_->place.cut(), .lost = state_->place.found_no_room()};
 }
 
+HookTrialResult TrafficDivert::try_hook(std::span<const HookClass> classes, std::span<const std::byte> frame,
+                                        std::uint32_t mark) const {
+  try {
+    return state_->common.hook_trial().run({.device = state_->interface.index,
+                                            .direction = state_->direction,
+                                            .place = state_->place,
+                                            .classes = classes},
+                                           frame, mark);
+  } catch (const std::exception& error) {
+    return {.why_not_asked = error.what(), .copied = {}};
+  }
+}
+
 bool TrafficDivert::attached() const {
   return state_->divert.has_value();
 }

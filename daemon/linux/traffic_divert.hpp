@@ -82,6 +82,10 @@ class TrafficDivert : public DeadManSwitch {
   bool lets_go() const;
   std::vector<Count> take_let_go();  // DivertPlace
 
+  // What the program on the hook would do with a packet (HookTrial). `classes` as of let_go_by().
+  HookTrialResult try_hook(std::span<const HookClass> classes, std::span<const std::byte> frame,
+                           std::uint32_t mark) const;
+
   void attach();  // throws when a divert device is down or gone: what is redirected there vanishes
   void detach();  // never fails: whatever the kernel says, the program lets every packet go on from here on
   bool attached() const;
