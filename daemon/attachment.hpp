@@ -87,6 +87,12 @@ class Attachment {
   bool lets_go_as_asked() const { return why_all_is_taken_out_.empty(); }
   void count_let_go();
 
+  // TrafficDivert
+  HookTrialResult try_hook(std::span<const HookClass> classes, std::span<const std::byte> frame,
+                           std::uint32_t mark) const {
+    return divert_.try_hook(classes, frame, mark);
+  }
+
   // To be called about once a second: a packet that was diverted but lost on its way leaves the dead-man switch armed with
   // nobody to reset it.
   void look_at_switch();

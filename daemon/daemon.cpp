@@ -404,6 +404,25 @@ std::optional<std::vector<FlowStatistics>> Daemon::flows(const FlowsQuery& query
   return shape->largest_flows(query.class_name, query.limit);
 }
 
+ExplainResult Daemon::explain(const ExplainQuery& query) {
+  ExplainResult result;
+  const Shape* shape = find(query.interface, query.direction.value_or(Direction::egress));
+  if (shape == nullptr && !query.direction) shape = find(query.interface, Direction::ingress);
+  if (shape == nullptr) {
+    for (const auto& each : shapes_) result.instead.push_back(&each->config());
+    return result;
+  }
+  result.shape = &shape->config();
+  result.state = shape->state();
+  result.link_header = shape->link_header();
+  try {
+    result.explanation = shape->explain(query.frame, query.mark);
+  } catch (const std::exception& error) {
+    result.refusal = error.what();
+  }
+  return result;
+}
+
 std::vector<const ShapeConfig*> Daemon::shapes() const {
   std::vector<const ShapeConfig*> shapes;
   shapes.reserve(config_.shapes.size());

@@ -43,6 +43,7 @@ class Daemon : public DaemonControl, private ConfigHost {
 
   DaemonStatus status() override;
   std::optional<std::vector<FlowStatistics>> flows(const FlowsQuery& query) override;
+  ExplainResult explain(const ExplainQuery& query) override;
   CaptureResult capture(const CaptureQuery& query) override;
   std::vector<const ShapeConfig*> shapes() const override;
 

@@ -17,6 +17,7 @@
 #include "core/shaper_settings.hpp"
 #include "ethernet_needs.hpp"
 #include "linux/shape_lock.hpp"
+#include "shape_explanation.hpp"
 
 namespace headgate {
 
@@ -707,6 +708,16 @@ std::vector<FlowStatistics> Shape::largest_flows(const std::string& class_name, 
   }
   std::sort_heap(reading->largest.begin(), reading->largest.end(), larger);
   return reading->largest;
+}
+
+Explanation Shape::explain(std::span<const std::byte> frame, std::uint32_t mark) const {
+  if (!is_in_force()) throw std::runtime_error(title() + ": " + kNotTaken + "; try again");
+  return headgate::explain({.classifier = *classifier_,
+                            .hook_classes = hook_classes_,
+                            .parts = parts_,
+                            .attachment = attachment_.get(),
+                            .link_header = link_header_},
+                           frame, mark);
 }
 
 void Shape::change_member(const std::string& class_name, const Member& member, std::size_t members,

@@ -99,6 +99,10 @@ class Shape {
   // do not answer in time, or have not taken the classes of the last reload, by which the keys are read.
   std::vector<FlowStatistics> largest_flows(const std::string& class_name, std::size_t limit);
 
+  // What would become of a packet (shape_explanation.hpp). Throws a sentence: a worker does not answer, or has not taken the
+  // classes of the last reload.
+  Explanation explain(std::span<const std::byte> frame, std::uint32_t mark) const;
+
   // What plan a member of a class has from the workers' next packet on; no new classes are on their way (see prepare()).
   // `members`: how many the class has then; `all` names them.
   void change_member(const std::string& class_name, const Member& member, std::size_t members,

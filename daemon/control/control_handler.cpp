@@ -8,6 +8,7 @@
 
 #include "config/suggestion.hpp"
 #include "control/class_lookup.hpp"
+#include "control/explain_answer.hpp"
 #include "control/live_answers.hpp"
 #include "control/plan_request.hpp"
 #include "control/request_error.hpp"
@@ -132,10 +133,10 @@ RequestError missing_member(std::string_view name) {
   return {kErrorBadRequest, "the request has no member " + in_quotes(name), {}};
 }
 
-// Read where they are needed: control/live_answers.hpp.
-bool is_member_of_changes(std::string_view name) {
-  constexpr std::string_view kNames[] = {"values", "for_s", "interface", "direction", "rate",
-                                         "key",    "file",  "bytes",     "confirm_s"};
+// Read where they are needed: control/live_answers.hpp, control/explain_answer.hpp.
+bool is_member_of_some(std::string_view name) {
+  constexpr std::string_view kNames[] = {"values", "for_s", "interface", "direction", "rate",   "key",
+                                         "file",   "bytes", "confirm_s", "frame",     "length", "mark"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
@@ -158,7 +159,7 @@ Request parse_request(std::string_view line) {
       request.events = events_member(value);
     } else if (name == "instances") {
       request.instances = flag_member(name, value);
-    } else if (!is_member_of_changes(name)) {
+    } else if (!is_member_of_some(name)) {
       throw RequestError{kErrorBadRequest, "unknown member " + in_quotes(name) + " in the request", {}};
     }
   }
@@ -360,6 +361,10 @@ Reply change_plan(const Asked& asked) {
   return {reply_line(answer_plan(asked.request, asked.daemon, asked.who))};
 }
 
+Reply explain(const Asked& asked) {
+  return {reply_line(answer_explain(asked.request.members, asked.daemon))};
+}
+
 Reply capture(const Asked& asked) {
   return answer_capture(asked.request, asked.daemon);
 }
@@ -382,6 +387,7 @@ struct Command {
 
 constexpr Command kCommands[] = {{"show", false, look<answer_show>},
                                  {"flows", false, look<answer_flows>},
+                                 {"explain", false, explain},
                                  {"capture", false, capture},
                                  {"version", false, look<answer_version>},
                                  {"diff", false, look<answer_diff>},

@@ -1,6 +1,7 @@
 // Request line → reply line. No sockets, no threads: the daemon stands behind DaemonControl.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,6 +13,8 @@
 #include "config/config_file.hpp"
 #include "control/capture_stream.hpp"
 #include "control/live_requests.hpp"
+#include "pipeline/link_header.hpp"
+#include "vocabulary/explanation.hpp"
 #include "vocabulary/packet_event.hpp"
 #include "vocabulary/statistics.hpp"
 
@@ -34,6 +37,23 @@ struct FlowsQuery {
   std::size_t limit = 0;
 };
 
+struct ExplainQuery {
+  std::string interface;
+  std::optional<Direction> direction;  // none: the one in which it is shaped; egress where it is in both
+  std::vector<std::byte> frame;        // with an Ethernet header, also where the link has none
+  std::uint32_t mark = 0;
+};
+
+// What it points to stays until the next change.
+struct ExplainResult {
+  const ShapeConfig* shape = nullptr;  // null: none of that interface and direction
+  std::string state;                   // why the host is open
+  LinkHeader link_header = LinkHeader::ethernet;
+  std::optional<Explanation> explanation;     // none: refused
+  std::string refusal;                        // a sentence
+  std::vector<const ShapeConfig*> instead{};  // where there is none: those there are
+};
+
 struct CaptureQuery {
   std::string interface;
   Direction direction = Direction::egress;
@@ -53,6 +73,8 @@ class DaemonControl {
   virtual DaemonStatus status() = 0;
   // The largest `limit` flows by sent + queued + dropped packets. None: no such class.
   virtual std::optional<std::vector<FlowStatistics>> flows(const FlowsQuery& query) = 0;
+  // What would become of a packet. Changes nothing.
+  virtual ExplainResult explain(const ExplainQuery& query) = 0;
   // The shapes as configured, templates of patterns among them, but no instances. Cheap: asks no worker.
   virtual std::vector<const ShapeConfig*> shapes() const = 0;
 

@@ -6,13 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "config/choices.hpp"
 #include "config/keys.hpp"
 #include "config/quantity.hpp"
 #include "config/quantity_text.hpp"
 #include "config/suggestion.hpp"
 #include "control/class_lookup.hpp"
-#include "control/request_error.hpp"
+#include "control/request_members.hpp"
 #include "vocabulary/control_message.hpp"
 
 namespace headgate {
@@ -23,26 +22,6 @@ using Json = nlohmann::ordered_json;
 constexpr double kLongestTime = 31 * 86'400;  // seconds
 constexpr double kLongestTrial = 86'400;
 constexpr std::size_t kMaxFileBytes = 1024 * 1024;  // config/file_text.hpp
-
-RequestError bad_request(std::string message) {
-  return {kErrorBadRequest, std::move(message), {}};
-}
-
-const Json& member(const Json& request, const char* name) {
-  const auto found = request.find(name);
-  if (found == request.end()) throw bad_request("the request has no member " + in_quotes(name));
-  return *found;
-}
-
-std::string text(const Json& value, const char* name) {
-  if (value.is_string()) return value.get<std::string>();
-  throw bad_request("member " + in_quotes(name) + " is not a string");
-}
-
-std::string text_or_nothing(const Json& request, const char* name) {
-  const auto found = request.find(name);
-  return found == request.end() ? "" : text(*found, name);
-}
 
 Duration seconds(const Json& value, const char* name, double longest) {
   const double number = value.is_number() ? value.get<double>() : 0;
@@ -179,10 +158,7 @@ LimitRequest limit_request(const Json& request) {
                      .rate = {},
                      .key = {},
                      .time = time_of(request)};
-  const std::string direction = text_or_nothing(request, "direction");
-  if (direction.empty()) return limit;
-  const Reading reading = read_direction(direction, limit.direction);
-  if (!reading.ok()) throw bad_request("direction: " + reading.error);
+  limit.direction = direction_of(request).value_or(Direction::egress);
   return limit;
 }
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "pipeline/arriving_packet.hpp"
 #include "pipeline/frame_prefix.hpp"
 #include "pipeline/part_of_flow.hpp"
 #include "pipeline/super_packet.hpp"
-#include "pipeline/wire_charge.hpp"
 
 namespace headgate {
 
@@ -124,21 +124,9 @@ void Port::take(std::size_t count, OutgoingBatch& outgoing) {
   publish();
 }
 
-Count Port::on_wire(Count frames) const {
-  return {frames.packets, frames.bytes - frames.packets * added_bytes_};
-}
-
 ArrivingPacket Port::describe(const CapturedFrame& captured, Instant now) const {
-  const Count charge = on_wire(wire_charge(captured));
-  ArrivingPacket packet{.frame = captured.frame,
-                        .arrival = now,
-                        .charged_bytes = static_cast<std::uint32_t>(charge.bytes),
-                        .charged_packets = static_cast<std::uint16_t>(charge.packets),
-                        .vlan_tpid = captured.vlan_tpid,
-                        .vlan_tci = captured.vlan_tci,
-                        .prefix_bytes = captured.prefix_bytes,
-                        .late = late_ || now < late_until_,
-                        .cgroups = captured.cgroups};
+  ArrivingPacket packet = arriving_packet(captured, added_bytes_, now);
+  packet.late = late_ || now < late_until_;
   classifier_->classify(packet);
   return packet;
 }
@@ -165,7 +153,7 @@ bool Port::arrive_in_pieces(const ArrivingPacket& packet, Instant now) {
     const std::size_t count = std::min(at_once, segments - first);
     const std::size_t bytes = noted + super_packet->piece_bytes(first, count);
     if (pieces_used_ + bytes > pieces_.size()) admit(now);
-    const Count charge = on_wire(super_packet->charge(first, count));
+    const Count charge = on_wire(super_packet->charge(first, count), added_bytes_);
     ArrivingPacket piece = packet;
     const std::span<std::byte> out = std::span(pieces_).subspan(pieces_used_, bytes);
     std::copy_n(notes, noted, out.begin());
@@ -181,7 +169,8 @@ bool Port::arrive_in_pieces(const ArrivingPacket& packet, Instant now) {
 // Kernels before Linux 6.2 refuse to send a UDP super-packet.
 std::size_t Port::segments_of_a_piece(const SuperPacket& super_packet, ClassIndex class_index) const {
   if (super_packet_cut_ == SuperPacketCut::single_segments || super_packet.is_udp()) return 1;
-  return segments_at_once(classifier_->classes()[class_index], on_wire(super_packet.charge(0, 1)));
+  return segments_at_once(classifier_->classes()[class_index],
+                          on_wire(super_packet.charge(0, 1), added_bytes_));
 }
 
 void Port::add_arriving(const ArrivingPacket& packet, Instant now, Shaper::Frames frames) {

@@ -149,7 +149,6 @@ class Port {
   void look_whether_to_clear(Instant now);
   void take(std::size_t count, OutgoingBatch& outgoing);
   ArrivingPacket describe(const CapturedFrame& captured, Instant now) const;
-  Count on_wire(Count frames) const;
   void clear(std::size_t count, bool all);
   void drop_queued();
   void drop(const ArrivingPacket& packet, DropReason reason, bool clipped);

@@ -2,6 +2,7 @@
 //
 //   request  {"command":"show"} | {"command":"flows","class":"eth0/egress/dns","limit":100} |
 //            {"command":"reload"} | {"command":"version"} |
+//            {"command":"explain","interface":"eth0","frame":"0200..."} |
 //            {"command":"plan","class":"eth0/egress/customers","member":"10.0.0.5","plan":"gold"} |
 //            {"command":"capture","class":"eth0/egress/dns","events":["received","sent","dropped"]}
 //   reply    {"schema":1, ...}  or  {"schema":1,"error":{"code":"refused","message":"...","details":["...",
@@ -39,7 +40,9 @@ enum ExitCode : int {
 inline constexpr std::string_view kErrorBadRequest = "bad_request";  // not a request as described above
 inline constexpr std::string_view kErrorUnknownClass = "unknown_class";
 inline constexpr std::string_view kErrorAmbiguousClass =
-    "ambiguous_class";                                                 // details: the classes it may mean
+    "ambiguous_class";  // details: the classes it may mean
+inline constexpr std::string_view kErrorUnknownInterface =
+    "unknown_interface";  // not shaped, or not in that direction; details: what is
 inline constexpr std::string_view kErrorUnknownPlan = "unknown_plan";  // the class has none of that name
 inline constexpr std::string_view kErrorRefused = "refused";           // details: why, one a line
 inline constexpr std::string_view kErrorBusy = "busy";                 // too many clients
@@ -49,7 +52,7 @@ inline constexpr std::string_view kErrorNotPermitted = "not_permitted";
 // What headgatectl exits with when a reply carries `code`.
 constexpr ExitCode exit_code_of(std::string_view code) {
   if (code == kErrorBadRequest || code == kErrorUnknownClass || code == kErrorAmbiguousClass ||
-      code == kErrorUnknownPlan)
+      code == kErrorUnknownPlan || code == kErrorUnknownInterface)
     return kExitUsage;
   if (code == kErrorNotPermitted) return kExitNotPermitted;
   return kExitRefused;

@@ -10,9 +10,10 @@
 #include "fake_daemon.hpp"
 #include "vocabulary/control_message.hpp"
 
-#define EVERY_COMMAND                                                                                  \
-  "\"show\", \"flows\", \"capture\", \"version\", \"diff\", \"save\", \"reload\", \"plan\", \"set\", " \
-  "\"limit\", "                                                                                        \
+#define EVERY_COMMAND                                                                                      \
+  "\"show\", \"flows\", \"explain\", \"capture\", \"version\", \"diff\", \"save\", \"reload\", \"plan\", " \
+  "\"set\", "                                                                                              \
+  "\"limit\", "                                                                                            \
   "\"unlimit\", \"try\", \"confirm\" or \"undo\""
 
 namespace headgate {

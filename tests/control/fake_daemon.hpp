@@ -48,6 +48,11 @@ class FakeDaemon : public DaemonControl {
     return result;
   }
 
+  ExplainResult explain(const ExplainQuery& query) override {
+    explain_queries.push_back(query);
+    return explain_result;
+  }
+
   ChangeResult reload(const std::string&) override {
     ++reloads;
     return reload_result;
@@ -99,6 +104,8 @@ class FakeDaemon : public DaemonControl {
   std::vector<MemberChange> member_changes;
   MemberResult member_result{.ok = true};
   std::vector<CaptureQuery> capture_queries;
+  std::vector<ExplainQuery> explain_queries;
+  ExplainResult explain_result;
   std::shared_ptr<PacketTap> tap;  // of the last capture
   std::string capture_refusal;
   std::map<std::string, std::vector<FlowStatistics>> flows_of;
