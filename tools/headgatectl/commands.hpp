@@ -15,6 +15,7 @@ Command limit_command();
 Command unlimit_command();
 Command plan_command();
 Command drops_command();
+Command explain_command();
 Command capture_command();
 Command metrics_command();
 Command reload_command();

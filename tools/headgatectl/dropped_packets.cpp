@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "control/pcapng_writer.hpp"
-#include "core/classifier.hpp"
-#include "core/header_parser.hpp"
+#include "frame_headers.hpp"
 #include "trace_blocks.hpp"
 #include "vocabulary/packet_event.hpp"
 
@@ -50,18 +49,6 @@ std::string with_ethernet_header(std::string_view packet) {
   return frame.append(packet);
 }
 
-DecodedFlowKey headers_of(const std::string& frame) {
-  const ParsedHeaders headers = parse_headers(std::as_bytes(std::span(frame)));
-  const bool ip = headers.network != NetworkProtocol::other;
-  const KeySpec all{.source_address = ip,
-                    .destination_address = ip,
-                    .ports = ip,
-                    .source_mac = !ip,
-                    .destination_mac = !ip,
-                    .vlan = headers.outer_vlan != 0};
-  return decode(make_key(all, headers), all);
-}
-
 }  // namespace
 
 void DroppedPackets::read_interface(std::string_view block) {
@@ -79,11 +66,12 @@ DroppedPacket DroppedPackets::packet_of(std::string_view block) const {
   const auto captured = value_at<std::uint32_t>(block, kCapturedAt);
   const std::string_view packet = part_of(block, kFrameAt, captured);
   const bool raw = interface.link_header == LinkHeader::none;
+  const std::string frame = raw ? with_ethernet_header(packet) : std::string(packet);
   return {.time = std::uint64_t{value_at<std::uint32_t>(block, kTimeAt)} << 32 |
                   value_at<std::uint32_t>(block, kTimeAt + 4),
           .class_name = interface.class_name,
           .reason = reason_of(block, captured),
-          .headers = headers_of(raw ? with_ethernet_header(packet) : std::string(packet)),
+          .headers = headers_of(std::as_bytes(std::span(frame))),
           .length = value_at<std::uint32_t>(block, kWireLengthAt)};
 }
 

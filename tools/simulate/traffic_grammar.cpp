@@ -1,15 +1,10 @@
 #include "traffic_grammar.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <algorithm>
-#include <bit>
 
-#include "config/dscp_grammar.hpp"
-#include "config/mark_grammar.hpp"
 #include "config/quantity.hpp"
 #include "config/suggestion.hpp"
+#include "header_words.hpp"
 #include "synthetic_frame.hpp"
 #include "traffic_words.hpp"
 
@@ -18,7 +13,6 @@ namespace {
 
 constexpr std::uint32_t kMostFlows = 1'000'000;
 constexpr std::string_view kBeginnings[] = {"udp", "tcp", "icmp", "steady", "poisson", "onoff"};
-constexpr std::string_view kProtocols[] = {"udp", "tcp", "icmp"};
 constexpr std::string_view kOptions[] = {"from", "to",  "flows", "burst", "count",
                                          "dscp", "ecn", "l4s",   "mark"};
 
@@ -40,69 +34,10 @@ void read_pattern(TrafficWords& words, TrafficSource& source) {
 void read_protocol(TrafficWords& words, TrafficSource& source) {
   const bool has_pattern = source.pattern != ArrivalPattern::steady;
   const TrafficWord word = words.next(list_of_words(kProtocols));
-  if (word.text == "udp") {
-    source.protocol = IPPROTO_UDP;
-  } else if (word.text == "tcp") {
-    source.protocol = IPPROTO_TCP;
-  } else if (word.text == "icmp") {
-    source.protocol = IPPROTO_ICMP;
-  } else {
-    throw TrafficError(word.column,
-                       "a source does not begin with " + quoted(word.text) + "; " +
-                           (has_pattern ? suggest(word.text, kProtocols) : suggest(word.text, kBeginnings)));
-  }
-}
-
-// The part in front of a port, and the port; what a bracket holds has colons of its own.
-std::pair<TrafficWord, TrafficWord> without_port(const TrafficWord& word) {
-  const std::size_t bracket = word.text.rfind(']');
-  const bool only_address = bracket == std::string_view::npos &&
-                            std::count(word.text.begin(), word.text.end(), ':') > 1;  // 2001:db8::1
-  const std::size_t colon = only_address
-                                ? std::string_view::npos
-                                : word.text.find(':', bracket == std::string_view::npos ? 0 : bracket);
-  TrafficWord address{word.text.substr(0, colon), word.column};
-  TrafficWord port{{}, word.column + word.text.size()};
-  if (colon != std::string_view::npos) port = {word.text.substr(colon + 1), word.column + colon + 1};
-  if (address.text.starts_with('[') && address.text.ends_with(']')) {
-    address.text = address.text.substr(1, address.text.size() - 2);
-    ++address.column;
-  }
-  return {address, port};
-}
-
-// Returns whether it is one of IPv6.
-bool read_address(const TrafficWord& word, std::array<std::uint8_t, 16>& address) {
-  const std::string text(word.text);
-  address = {};
-  if (inet_pton(AF_INET6, text.c_str(), address.data()) == 1) return true;
-  address[10] = address[11] = 0xff;
-  if (inet_pton(AF_INET, text.c_str(), address.data() + 12) == 1) return false;
-  throw TrafficError(word.column, quoted(word.text) +
-                                      " is no address; expected such as 10.0.0.1:1000 or [2001:db8::1]:1000");
-}
-
-bool read_endpoint(const TrafficWord& word, const TrafficSource& source, TrafficEndpoint& endpoint) {
-  const auto [address, port] = without_port(word);
-  const bool ipv6 = read_address(address, endpoint.address);
-  if (port.text.empty()) return ipv6;
-  if (source.protocol == IPPROTO_ICMP)
-    throw TrafficError(port.column - 1, "icmp has no ports; expected the address alone");
-  endpoint.port = static_cast<std::uint16_t>(number_of(port, 0, 65'535));
-  return ipv6;
-}
-
-void read_endpoints(TrafficWords& words, TrafficSource& source) {
-  const TrafficWord word = words.next("from where to where, such as 10.0.0.1:1000>10.0.0.2:53");
-  const std::size_t arrow = word.text.find('>');
-  if (arrow == std::string_view::npos)
-    throw TrafficError(word.column,
-                       quoted(word.text) + " has no \">\"; expected such as 10.0.0.1:1000>10.0.0.2:53");
-  source.ipv6 = read_endpoint({word.text.substr(0, arrow), word.column}, source, source.source);
-  const TrafficWord to{word.text.substr(arrow + 1), word.column + arrow + 1};
-  if (read_endpoint(to, source, source.destination) != source.ipv6)
-    throw TrafficError(to.column, "the addresses are not of one family; expected two of IPv4 or two of IPv6");
-  if (source.ipv6 && source.protocol == IPPROTO_ICMP) source.protocol = IPPROTO_ICMPV6;
+  if (take_protocol(word, source)) return;
+  throw TrafficError(word.column,
+                     "a source does not begin with " + quoted(word.text) + "; " +
+                         (has_pattern ? suggest(word.text, kProtocols) : suggest(word.text, kBeginnings)));
 }
 
 void read_size(TrafficWords& words, TrafficSource& source) {
@@ -133,20 +68,6 @@ void read_flows(TrafficWords& words, TrafficSource& source) {
   }
 }
 
-void read_dscp_option(TrafficWords& words, TrafficSource& source) {
-  const TrafficWord word = words.next("a code point, such as ef or 46");
-  std::uint64_t points = 0;
-  check_reading(read_dscp(word.text, points), word);
-  source.traffic_class = static_cast<std::uint8_t>(source.traffic_class | std::countr_zero(points) << 2);
-}
-
-void read_mark_option(TrafficWords& words, TrafficSource& source) {
-  const TrafficWord word = words.next("the firewall's mark, such as 0x10");
-  std::vector<MarkSelector> marks;
-  check_reading(read_mark(word.text, marks), word);
-  source.mark = marks.front().value;
-}
-
 void read_option(TrafficWords& words, TrafficSource& source) {
   const TrafficWord word = words.next({});
   if (word.text == "from") {
@@ -161,15 +82,7 @@ void read_option(TrafficWords& words, TrafficSource& source) {
     source.burst = static_cast<std::uint32_t>(std::min<std::uint64_t>(packets_of(burst), kMaxBurstPackets));
   } else if (word.text == "count") {
     source.count = packets_of(words.next("how many packets come in all, such as 100p"));
-  } else if (word.text == "dscp") {
-    read_dscp_option(words, source);
-  } else if (word.text == "ecn") {
-    source.traffic_class |= 2;  // ECT(0)
-  } else if (word.text == "l4s") {
-    source.traffic_class |= 1;  // ECT(1)
-  } else if (word.text == "mark") {
-    read_mark_option(words, source);
-  } else {
+  } else if (!take_header_option(word, words, source)) {
     throw TrafficError(word.column,
                        "there is no option " + quoted(word.text) + "; " + suggest(word.text, kOptions));
   }
@@ -180,7 +93,8 @@ TrafficSource read_source(std::string_view text, std::size_t column) {
   TrafficSource source;
   read_pattern(words, source);
   read_protocol(words, source);
-  read_endpoints(words, source);
+  read_endpoints(words.next("from where to where, such as 10.0.0.1:1000>10.0.0.2:53"), source);
+  name_icmp_of_ipv6(source);
   read_size(words, source);
   source.rate = rate_of(words.next("the rate of each flow, such as 5mbit or 1000pps"));
   while (!words.at_end()) read_option(words, source);

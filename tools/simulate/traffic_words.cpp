@@ -37,7 +37,8 @@ TrafficWord TrafficWords::peek() {
 
 TrafficWord TrafficWords::next(const std::string& expected) {
   const TrafficWord word = peek();
-  if (word.text.empty()) throw TrafficError(column_, "the source ends here; expected " + expected);
+  if (word.text.empty())
+    throw TrafficError(column_, std::string(whole_) + " ends here; expected " + expected);
   rest_.remove_prefix(word.text.size());
   column_ += word.text.size();
   return word;

@@ -1,4 +1,5 @@
-// The words of one source of --traffic, each with its place, and the quantities that they say.
+// The words of one source of --traffic, or of a packet that is described, each with its place, and the quantities that they
+// say.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +22,12 @@ struct TrafficWord {
 class TrafficWords {
  public:
   // `text` is a part of the whole that begins at `column`.
-  TrafficWords(std::string_view text, std::size_t column) : rest_(text), column_(column) {}
+  // `whole`: what ends at the end, for messages.
+  TrafficWords(std::string_view text, std::size_t column, std::string_view whole = "the source")
+      : rest_(text), column_(column), whole_(whole) {}
 
   bool at_end();
-  // Throws TrafficError, "the source ends where … was expected", at the end.
+  // Throws TrafficError, "the source ends here; expected …", at the end.
   TrafficWord next(const std::string& expected);
   TrafficWord peek();  // empty at the end
   bool take(std::string_view word);
@@ -36,6 +39,7 @@ class TrafficWords {
 
   std::string_view rest_;
   std::size_t column_;
+  std::string_view whole_;
 };
 
 // Each throws TrafficError.
