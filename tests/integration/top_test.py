@@ -44,6 +44,14 @@ direction = "ingress"
   name = "all"
   rate = "50mbit"
 """
+CLASSES = 20
+LINK_OF_MANY = '[[shape]]\ninterface = "eth0"\n' + "".join(f"""
+  [[shape.class]]
+  name  = "class{port}"
+  match = "udp dst port {port}"
+  rate  = "50pps"
+  queue = "20p"
+""" for port in range(5000, 5000 + CLASSES))
 COLOUR = re.compile(rb"\x1b\[[\d;]*\b(?:3[0-7]|4[0-7]|38|48|9[0-7])[\d;]*m")
 MOST_BYTES_A_TICK = 2000  # for a screen of 80x24 on which all goes on as it did
 ESCAPE, ENTER, DOWN, INTERRUPT, SUSPEND = "\x1b", "\r", "\x1bOB", "\x03", "\x1a"
@@ -278,17 +286,20 @@ def test_colours_and_characters_are_those_the_terminal_has(net, headgate, top, t
 
 
 @pytest.mark.measured
-def test_a_tick_of_a_steady_screen_sends_few_bytes(net, headgate, top, traffic, figure):
-    headgate.start(CONFIG)
+def test_a_tick_of_a_steady_screen_sends_few_bytes(net, headgate, programs, top, figure):
+    """As many classes as there are rows, each with twice the packets that it lets through."""
+    headgate.start(LINK_OF_MANY)
+    sender = Sender(net.host, programs, network.PEER_IPV4, rate=100 * CLASSES, flows=CLASSES, seconds=60)
     screen = top()
-    screen.wait_for(has_rates)
-    screen.read_for(3)
+    screen.wait_for(lambda text: len(re.findall(r"^class\d+ +[\d.]+k .*[1-9]\d ", text, re.M)) == 18)
+    screen.read_for(10)  # until the charts are full
     ticks = 8
     bytes_a_tick = screen.read_for(ticks) / ticks
     figure("bytes a tick on 80x24", round(bytes_a_tick))
     assert 0 < bytes_a_tick < MOST_BYTES_A_TICK
     screen.press(60 * (DOWN + "\x1bOA"))  # keys do not make it ask more often
     assert screen.read_for(1) < 5 * MOST_BYTES_A_TICK
+    sender.stop(refusals=True)
 
 
 def test_where_there_is_no_terminal_it_prints_tables_or_json(net, headgate, top, traffic):

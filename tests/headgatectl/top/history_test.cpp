@@ -46,6 +46,15 @@ TEST(History, KeepsTheLastSixtySamples) {
   EXPECT_EQ(history.latest().packets, 100);
 }
 
+TEST(History, HasNoQuantileBelowASmallerOne) {
+  History history;
+  history.add({.delays = {0, 0, 0}}, 0, kBounds);
+  history.add({.delays = {0, 10, 0}, .p50 = 199.5, .p99 = 5000}, 1,
+              kBounds);  // 99 of 100: 199, were they even
+  EXPECT_EQ(history.latest().p50, 199.5);
+  EXPECT_EQ(history.latest().p99, 199.5);
+}
+
 TEST(History, KnowsNoDelayWhereNothingWasSent) {
   History history;
   history.add({.delays = {1, 2, 3}, .p99 = 150}, 0, kBounds);

@@ -49,6 +49,7 @@ std::size_t gap_before(const Candidate& candidate) {
 // Those that fit, in the order of the screen; `room` becomes what they leave.
 std::vector<Candidate> fitting(std::vector<Candidate> candidates, std::size_t& room) {
   std::vector<const Candidate*> by_rank;
+  by_rank.reserve(candidates.size());
   for (const Candidate& candidate : candidates) by_rank.push_back(&candidate);
   std::sort(by_rank.begin(), by_rank.end(),
             [](const Candidate* one, const Candidate* other) { return one->rank < other->rank; });

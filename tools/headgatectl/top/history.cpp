@@ -1,5 +1,6 @@
 #include "top/history.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "top/delay_quantile.hpp"
@@ -27,11 +28,12 @@ Sample between(const Totals& before, const Totals& now, double seconds, const st
   // All or none: of what began anew a count may by chance be larger than the old one.
   if (now.packets < before.packets || now.bytes < before.bytes || now.drops < before.drops) return {};
   const std::vector<std::uint64_t> delays = growth(before.delays, now.delays);
+  const auto p50 = delay_quantile(delays, bounds, 0.5, now.p50);
   return {.packets = per_second(before.packets, now.packets, seconds),
           .bits = 8 * per_second(before.bytes, now.bytes, seconds),
           .drops = per_second(before.drops, now.drops, seconds),
-          .p50 = delay_quantile(delays, bounds, 0.5, now.p50),
-          .p99 = delay_quantile(delays, bounds, 0.99, now.p99)};
+          .p50 = p50,
+          .p99 = std::max(p50, delay_quantile(delays, bounds, 0.99, now.p99))};
 }
 
 }  // namespace
