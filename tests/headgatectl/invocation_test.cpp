@@ -239,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{
             "UnknownCommand",
             {"halt"},
-            R"(unknown command "halt", expected "show", "flows", "top", "set", "limit", "unlimit", "plan", "drops", "capture", "metrics", "reload", "try", "confirm", "undo", "diff", "save", "check", "simulate", "report", "version", "completion" or "help")"},
+            R"(unknown command "halt", expected "show", "flows", "top", "set", "limit", "unlimit", "plan", "drops", "explain", "capture", "metrics", "reload", "try", "confirm", "undo", "diff", "save", "check", "simulate", "report", "version", "completion" or "help")"},
         Refusal{"MistypedCommandBesideAnOption",
                 {"-w", "2", "flwos", "dns"},
                 R"(unknown command "flwos", did you mean "flows"?)"},
@@ -312,7 +312,7 @@ INSTANTIATE_TEST_SUITE_P(
                 R"(--dropped does not go with "show", but with "capture")"},
         Refusal{"LimitAndShow",
                 {"show", "-n", "5"},
-                R"(-n does not go with "show", but with "flows", "top", "drops" and "simulate")"},
+                R"(-n does not go with "show", but with "flows", "top", "drops", "explain" and "simulate")"},
         Refusal{"BytesAndFlows", {"flows", "-b"}, R"(-b does not go with "flows", but with "show")"},
         Refusal{
             "PlanWithoutClass", {"plan"}, R"("plan" needs a CLASS, as in plan CLASS {MEMBER [PLAN] | -})"},
