@@ -205,6 +205,7 @@ Json to_json(const ExplainResult& result) {
                 {"classes", classes_json(explanation, shape)},
                 {"keeps_control_limit", explanation.keeps_control_limit},
                 {"class", matched ? Json(shape.classes[explanation.class_index].name) : Json()},
+                {"bypass", matched && shape.classes[explanation.class_index].bypass},
                 {"flow", nullptr},
                 {"bucket", nullptr},
                 {"queued_in_class", nullptr},

@@ -49,7 +49,7 @@ TEST(ExplainAnswer, TellsAllThatIsKnownOfThePacketToWhoMayOnlyLook) {
     "hook": {"verdict": "taken_out", "why": null},
     "classes": [{"name": "dns", "verdict": "match", "key": "match", "value": "udp port 53"},
                 {"name": "clients", "verdict": "takes", "key": null, "value": null}],
-    "keeps_control_limit": false, "class": "clients",
+    "keeps_control_limit": false, "class": "clients", "bypass": false,
     "flow": {"known": true, "text": "→ 10.0.0.5", "key": {"destination": "10.0.0.5"}, "plan": null, "worker": 0,
              "sent": {"packets": 5, "bytes": 500}, "dropped": {"packets": 0, "bytes": 0},
              "queued": {"packets": 3, "bytes": 300}},

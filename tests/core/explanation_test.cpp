@@ -169,10 +169,10 @@ class Foretold {
       return policed_class(name, fixed_window(1 + random_() % 5, milliseconds(from({50, 500}))));
     if (kind == 0) return policed_class(name, packets_per_second(from({20, 200})), {.packets = 3});
     QueueCapacity queue{.packets = 1 + random_() % 6};
-    Rate rate = kind == 1 ? packets_per_second(from({20, 200}))
-                : kind == 2
-                    ? bits_per_second(from({200'000, 2'000'000}))
-                    : Rate{.packets = PacketRate{from({20, 200})}, .bits = BitRate{from({200'000, 2'000'000})}};
+    Rate rate = kind == 1   ? packets_per_second(from({20, 200}))
+                : kind == 2 ? bits_per_second(from({200'000, 2'000'000}))
+                            : Rate{.packets = PacketRate{from({20, 200})},
+                                   .bits = BitRate{from({200'000, 2'000'000})}};
     ClassConfig config = shaped_class(name, rate, queue);
     if (kind != 3 && random_() % 3 == 0) config.queue.time = milliseconds(from({20, 100}));
     if (rate.packets && random_() % 3 == 0) config.burst.packets = 1 + random_() % 4;

@@ -22,7 +22,7 @@ Json reply() {
       {"name": "bulk", "verdict": "match", "key": "match", "value": "tcp port 80"},
       {"name": "near", "verdict": "source", "key": "src", "value": ["a", "b", "c", "d", "e"]},
       {"name": "dns", "verdict": "takes", "key": null, "value": null}],
-    "keeps_control_limit": false, "class": "dns",
+    "keeps_control_limit": false, "class": "dns", "bypass": false,
     "flow": {"known": true, "text": "10.0.0.5 →", "key": {"source": "10.0.0.5"}, "plan": "gold", "worker": 0,
              "sent": {"packets": 500, "bytes": 5000}, "dropped": {"packets": 20, "bytes": 200},
              "queued": {"packets": 3, "bytes": 300}},
@@ -60,6 +60,12 @@ TEST(ExplainScreen, TellsWhatIsNotShapedAndWhy) {
   EXPECT_THAT(screen, HasSubstr("no class takes it: (unmatched)"));
   EXPECT_THAT(screen, HasSubstr("now      goes on, not shaped\n"));
   EXPECT_THAT(screen, Not(HasSubstr("bucket")));
+}
+
+TEST(ExplainScreen, TellsThatAClassShapesNothing) {
+  Json bypass = reply();
+  bypass["bypass"] = true;
+  EXPECT_THAT(screen_of(bypass), HasSubstr("3 dns: takes it, and shapes nothing (bypass)\n"));
 }
 
 TEST(ExplainScreen, TellsTheCeilingAndThatOthersMayComeFirst) {

@@ -79,9 +79,9 @@ std::string value_text(const Json& value) {
   return text;
 }
 
-std::string verdict_text(const Json& one) {
+std::string verdict_text(const Json& one, bool bypass) {
   const std::string verdict = one["verdict"];
-  if (verdict == "takes") return "takes it";
+  if (verdict == "takes") return bypass ? "takes it, and shapes nothing (bypass)" : "takes it";
   if (verdict == "control") return "no: it is control traffic, and the class has no control = true";
   if (verdict == "cgroup")
     return "no: its cgroup is none of " + value_text(one["value"]) + " (a described packet has none)";
@@ -96,7 +96,8 @@ std::string classes_text(const Json& reply, const ScreenStyle& style) {
     const bool takes = one["verdict"] == "takes";
     ++number;
     text += line(number == 1 ? "classes" : "",
-                 std::to_string(number) + " " + one["name"].get<std::string>() + ": " + verdict_text(one),
+                 std::to_string(number) + " " + one["name"].get<std::string>() + ": " +
+                     verdict_text(one, reply["bypass"]),
                  style, takes ? Tone::good : Tone::plain);
   }
   if (reply["keeps_control_limit"].get<bool>())
