@@ -655,7 +655,7 @@ std::vector<Shape*> Daemon::prepare(const std::vector<ShapeConfig>& configs,
     if (shape == nullptr) continue;
     for (const std::string& name : fixed_settings_changed(shape->config(), configs[i]))
       messages.push_back(shape->title() + ": " + name + " takes effect at the next start");
-    refuse_tree_of_several_workers(shape->title(), shape->config(), configs[i]);
+    refuse_several_workers(shape->title(), shape->config(), configs[i]);
     const ShapeConfig with_fixed = with_fixed_settings_of(shape->config(), configs[i]);
     if (shape->config() == with_fixed) continue;
     shape->prepare(with_fixed);

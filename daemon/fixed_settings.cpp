@@ -31,13 +31,13 @@ ShapeConfig with_fixed_settings_of(const ShapeConfig& now, ShapeConfig next) {
   return next;
 }
 
-void refuse_tree_of_several_workers(const std::string& title, const ShapeConfig& now,
-                                    const ShapeConfig& next) {
-  if (now.workers == 1 || !has_tree(next)) return;
-  throw std::runtime_error(
-      title + ": has " + std::to_string(now.workers) +
-      " workers until the next start, but the new file has a tree of rates, fair queueing "
-      "or queue management, which one worker serves: restart headgated to put it in force");
+void refuse_several_workers(const std::string& title, const ShapeConfig& now, const ShapeConfig& next) {
+  if (now.workers == 1 || (!has_tree(next) && !has_plans_together(next))) return;
+  const std::string what =
+      has_tree(next) ? "a tree of rates, fair queueing or queue management" : "a plan with together = true";
+  throw std::runtime_error(title + ": has " + std::to_string(now.workers) +
+                           " workers until the next start, but the new file has " + what +
+                           ", which one worker serves: restart headgated to put it in force");
 }
 
 }  // namespace headgate

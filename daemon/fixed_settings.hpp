@@ -15,8 +15,8 @@ std::vector<std::string> fixed_settings_changed(const ShapeConfig& now, const Sh
 // What is in force after a reload to `next`.
 ShapeConfig with_fixed_settings_of(const ShapeConfig& now, ShapeConfig next);
 
-// Throws where that could not be: a tree of rates has one worker, and the shape keeps those that it has.
-void refuse_tree_of_several_workers(const std::string& title, const ShapeConfig& now,
-                                    const ShapeConfig& next);
+// Throws where that could not be: a tree of rates, or plans whose members are together, have one worker, and the shape keeps
+// those that it has.
+void refuse_several_workers(const std::string& title, const ShapeConfig& now, const ShapeConfig& next);
 
 }  // namespace headgate

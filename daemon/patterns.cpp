@@ -83,7 +83,7 @@ void Patterns::configure(const std::vector<ShapeConfig>& configured, Messages& m
 void Patterns::refuse_impossible(const std::vector<ShapeConfig>& configured) const {
   for (const ShapeConfig& shape : configured) {
     if (const PatternShape* pattern = is_template(shape) ? find(shape) : nullptr)
-      refuse_tree_of_several_workers(pattern->title(), pattern->config(), shape);
+      refuse_several_workers(pattern->title(), pattern->config(), shape);
   }
 }
 

@@ -100,8 +100,9 @@ std::vector<HookClass> make_hook_classes(const ShapeConfig& config, CompiledMatc
 }
 
 ShapeParts make_parts(const DaemonConfig& daemon, const ShapeConfig& config, WorkerSet& workers,
-                      MemorySource& memory, const SharedSeats* seats) {
+                      MemorySource& memory, const SharedSeats* seats, std::uint64_t hash_seed) {
   ShaperLimits limits = limits_of(daemon, config);
+  limits.hash_seed = hash_seed;
   const std::vector<WorkerThread*> threads =
       seats != nullptr ? seats->threads : workers.choose(config.workers, wants_real_time(config));
   ShapeParts parts;
@@ -134,7 +135,7 @@ Shape::Shape(SharedDivert& common, const DaemonConfig& daemon, const ShapeConfig
       cgroups_(places_of(config, common_)),
       classifier_(classifier_of(config, hash_seed_, matches_, cgroups_)),
       hook_classes_(make_hook_classes(config, matches_, *classifier_)),
-      parts_(make_parts(daemon, config, workers, memory, seats)),
+      parts_(make_parts(daemon, config, workers, memory, seats, hash_seed_)),
       asked_readings_(parts_.size()),
       last_readings_(parts_.size()) {}
 

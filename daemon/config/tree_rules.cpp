@@ -144,10 +144,25 @@ class TreeCheck {
   }
 
   void check_workers() {
-    if (shape_.workers == 1 || !has_tree(shape_)) return;
-    add_error(readers_.shape, "workers",
-              std::to_string(shape_.workers) + " do not go with " + what_makes_a_tree() +
-                  ", where one worker decides whose turn it is: expected 1, or leave workers out");
+    if (shape_.workers == 1) return;
+    if (has_tree(shape_)) {
+      refuse_workers(what_makes_a_tree() + ", where one worker decides whose turn it is");
+    } else if (const ClassConfig* const config = class_with_plans_together()) {
+      refuse_workers("together = true in a plan of the class " + quoted(config->name) +
+                     ", whose addresses one worker must have");
+    }
+  }
+
+  void refuse_workers(const std::string& what) {
+    add_error(
+        readers_.shape, "workers",
+        std::to_string(shape_.workers) + " do not go with " + what + ": expected 1, or leave workers out");
+  }
+
+  const ClassConfig* class_with_plans_together() const {
+    const auto found = std::find_if(shape_.classes.begin(), shape_.classes.end(),
+                                    [](const ClassConfig& one) { return has_plans_together(one); });
+    return found == shape_.classes.end() ? nullptr : &*found;
   }
 
   std::string what_makes_a_tree() const {

@@ -7,6 +7,8 @@
 #include <stdexcept>
 
 #include "config/suggestion.hpp"
+#include "control/both_ways.hpp"
+#include "control/class_flows.hpp"
 #include "control/class_lookup.hpp"
 #include "control/explain_answer.hpp"
 #include "control/live_answers.hpp"
@@ -24,8 +26,6 @@ constexpr int kDeepestRequest = 8;  // requests are flat; nothing deeper is wort
 
 // `flows` without a class looks at all of them, each of which costs a walk over the flow table of its shape.
 constexpr std::size_t kMaxClassesAtOnce = 16;
-// Where workers do not answer, further instances of a pattern are not asked after so long.
-constexpr std::chrono::seconds kFlowsPatience{1};
 
 std::string reply_line(const Json& reply) {
   // Names of interfaces and files may hold any byte; JSON may not.
@@ -59,6 +59,7 @@ struct Request {
   std::size_t limit = kDefaultFlowLimit;
   PacketEventSet events{true, true, true};
   bool instances = true;  // each instance of a pattern, too
+  bool both = false;      // a class and that of the other direction
   Json members;           // all, as they were sent
 };
 
@@ -157,6 +158,8 @@ Request parse_request(std::string_view line) {
       request.limit = limit_member(value);
     } else if (name == "events") {
       request.events = events_member(value);
+    } else if (name == "both") {
+      request.both = flag_member(name, value);
     } else if (name == "instances") {
       request.instances = flag_member(name, value);
     } else if (!is_member_of_some(name)) {
@@ -226,55 +229,22 @@ Json class_summary(const std::string& name, const ClassConfig& config, std::size
   return {{"name", name}, {"bypass", config.bypass}, {"has_plans", !config.plans.empty()}, {"flows", flows}};
 }
 
-struct FlowOfClass {
-  FlowStatistics flow;
-  const ClassConfig* config;
-  std::string class_name;
-
-  std::uint64_t size() const { return flow.sent.packets + flow.dropped.packets + flow.queued.packets; }
-};
-
-// The classes' flows, largest first, each with the class of its own interface. A bypass class has none. One whose interface
-// has gone meanwhile has none either, where it is one of several.
-std::vector<FlowOfClass> collect_flows(const DaemonStatus& status, const std::vector<FoundClass>& classes,
-                                       std::size_t limit, DaemonControl& daemon) {
-  std::vector<FlowOfClass> collected;
-  const auto give_up = std::chrono::steady_clock::now() + kFlowsPatience;
-  for (const FoundClass& one : classes) {
-    if (one.config->bypass) continue;
-    for (const ShapeStatistics* shape : one.shapes) {
-      if (one.of_pattern && std::chrono::steady_clock::now() > give_up) break;
-      auto flows = daemon.flows({shape->interface, shape->direction, one.config->name, limit});
-      if (!flows && !one.of_pattern) throw no_such_class(status, one.name);
-      if (!flows) continue;
-      for (FlowStatistics& flow : *flows)
-        collected.push_back({flow, one.config, full_class_name(*shape, one.config->name)});
-    }
-  }
-  std::stable_sort(collected.begin(), collected.end(),
-                   [](const FlowOfClass& a, const FlowOfClass& b) { return a.size() > b.size(); });
-  if (collected.size() > limit)
-    collected.erase(collected.begin() + static_cast<std::ptrdiff_t>(limit), collected.end());
-  return collected;
-}
-
-std::uint64_t flow_records(const ShapeStatistics& shape, const std::string& class_name) {
-  for (const ClassStatistics& statistics : shape.shaper.classes) {
-    if (statistics.name == class_name) return statistics.flows;
-  }
-  return 0;
-}
-
 Json answer_flows(const Request& request, DaemonControl& daemon) {
   const DaemonStatus status = daemon.status();
+  if (request.both) {
+    if (request.class_name.empty()) throw missing_member("class");
+    Json reply = status_reply(status);
+    reply.update(both_ways_json(status, request.class_name, request.limit, daemon));
+    return reply;
+  }
   const std::vector<FoundClass> found = select_classes(status, request.class_name);
   Json reply = status_reply(status);
   Json& classes = reply["classes"] = Json::array();
   for (const FoundClass& one : found)
-    classes.push_back(class_summary(one.name, *one.config, flow_records(*one.counted, one.config->name)));
+    classes.push_back(class_summary(one.name, *one.config, flow_records(one)));
   Json& flows = reply["flows"] = Json::array();
-  for (const FlowOfClass& item : collect_flows(status, found, request.limit, daemon)) {
-    flows.push_back(to_json(item.flow, *item.config, item.class_name));
+  for (const FlowOfClass& item : collect_flows(found, request.limit, daemon)) {
+    flows.push_back(to_json(item.flow, *item.config, full_class_name(*item.shape, item.config->name)));
   }
   return reply;
 }

@@ -77,8 +77,12 @@ std::string vlan_text(const DecodedFlowKey& key) {
 
 }  // namespace
 
-DecodedFlowKey decode(const FlowKey& key, const KeySpec& spec) {
+DecodedFlowKey decode(const FlowKey& key, const KeySpec& spec, const std::string& plan) {
   DecodedFlowKey decoded;
+  if (is_plan_key(key)) {
+    decoded.plan = plan;
+    return decoded;
+  }
   if (spec.source_mac) decoded.source_mac = mac_text(key.source);
   if (spec.destination_mac) decoded.destination_mac = mac_text(key.destination);
   if (spec.source_address) {
@@ -97,12 +101,21 @@ DecodedFlowKey decode(const FlowKey& key, const KeySpec& spec) {
   return decoded;
 }
 
+std::string address_text(const DecodedFlowKey& key) {
+  if (key.plan) return *key.plan;
+  std::string text = key.has_vlan ? vlan_text(key) : std::string();
+  for (const auto& address : {key.source, key.destination, key.source_mac, key.destination_mac})
+    if (address) text += (text.empty() ? "" : " ") + *address;
+  return text;
+}
+
 std::string to_text(const DecodedFlowKey& key) {
   std::string text;
   auto add = [&](std::string_view word) {
     if (!text.empty()) text += ' ';
     text += word;
   };
+  if (key.plan) return *key.plan;
   const auto& source = key.source_mac ? key.source_mac : key.source;
   const auto& destination = key.destination_mac ? key.destination_mac : key.destination;
 

@@ -11,6 +11,7 @@ namespace headgate {
 
 // The fields that the spec keeps, decoded. Addresses that are cut to a prefix end in "/24".
 struct DecodedFlowKey {
+  std::optional<std::string> plan;    // its name, of one whose members are together; then nothing else
   std::optional<std::string> source;  // IP address
   std::optional<std::string> destination;
   std::optional<std::string> source_mac;
@@ -25,9 +26,12 @@ struct DecodedFlowKey {
   std::uint16_t inner_vlan = 0;
 };
 
-DecodedFlowKey decode(const FlowKey& key, const KeySpec& spec);
+// `plan`: the name of the flow's plan, if it has one.
+DecodedFlowKey decode(const FlowKey& key, const KeySpec& spec, const std::string& plan = {});
 
 // One line of UTF-8, for example "10.0.0.1 → 10.0.0.2 udp 5000→53", "→ 10.0.3.0/24", "vlan 7 2001:db8::1 →".
 std::string to_text(const DecodedFlowKey& key);
+// Of a key with one address, without an arrow: "10.0.0.5", "vlan 7 2001:db8::1".
+std::string address_text(const DecodedFlowKey& key);
 
 }  // namespace headgate

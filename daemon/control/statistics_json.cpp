@@ -108,6 +108,7 @@ Json to_json(const DecodedFlowKey& key) {
     return number ? Json(*number) : Json();
   };
   auto tag_or_null = [](std::uint16_t tag) { return tag != 0 ? Json(tag) : Json(); };
+  if (key.plan) json["plan"] = *key.plan;
   if (key.has_vlan) {
     json["vlan"] = tag_or_null(key.outer_vlan);
     json["inner_vlan"] = tag_or_null(key.inner_vlan);
@@ -144,14 +145,15 @@ Json to_json(const DropCounts& dropped) {
 }
 
 Json to_json(const FlowStatistics& flow, const ClassConfig& config, const std::string& class_name) {
-  const DecodedFlowKey key = decode(flow.key, config.key);
-  return {{"class", class_name},
-          {"text", to_text(key)},
-          {"key", to_json(key)},
-          {"plan", flow.plan < config.plans.size() ? Json(config.plans[flow.plan].name) : Json()},
-          {"sent", to_json(flow.sent)},
-          {"dropped", to_json(flow.dropped)},
+  const std::string plan = plan_name(flow.plan, config);
+  const DecodedFlowKey key = decode(flow.key, config.key, plan);
+  return {{"class", class_name},           {"text", to_text(key)},       {"key", to_json(key)},
+          {"plan", text_or_null(plan)},    {"sent", to_json(flow.sent)}, {"dropped", to_json(flow.dropped)},
           {"queued", to_json(flow.queued)}};
+}
+
+std::string plan_name(PlanNumber plan, const ClassConfig& config) {
+  return plan < config.plans.size() ? config.plans[plan].name : std::string();
 }
 
 Json to_json(const ShapeStatistics& shape) {

@@ -18,6 +18,9 @@ nlohmann::ordered_json delay_bounds_json();                 // DelayTotals::boun
 nlohmann::ordered_json to_json(const FlowStatistics& flow, const ClassConfig& config,
                                const std::string& class_name);
 
+// Empty: none.
+std::string plan_name(PlanNumber plan, const ClassConfig& config);
+
 nlohmann::ordered_json to_json(const ShapeStatistics& shape);
 // The sums as those of a shape, with the names of the interfaces that are shaped, and of those that are not.
 nlohmann::ordered_json to_json(const PatternStatistics& pattern);

@@ -26,11 +26,12 @@ MemberTable::MemberTable(std::span<const Member> members, std::size_t plans, std
   for (const Member& member : members) put(member);
 }
 
-PlanNumber MemberTable::plan_of(const Address& address) const {
-  const bool ipv4 = is_ipv4({.address = address, .length = 128});
+PlanNumber MemberTable::plan_of(const Prefix& prefix) const {
+  const bool ipv4 = is_ipv4(prefix);
   for (const std::uint8_t length : lengths_) {
+    if (length > prefix.length) continue;
     if (ipv4 && length < kIpv4PrefixBits) break;
-    const PlanNumber plan = cells_[find(cut_to(address, length))].plan;
+    const PlanNumber plan = cells_[find(cut_to(prefix.address, length))].plan;
     if (plan != kNoPlan) return plan;
   }
   return kNoPlan;

@@ -25,7 +25,11 @@ class MemberTable {
   // With room for so many members in all. Each plan is below `plans`.
   MemberTable(std::span<const Member> members, std::size_t plans, std::size_t room);
 
-  PlanNumber plan_of(const Address& address) const;
+  PlanNumber plan_of(const Address& address) const {
+    return plan_of(Prefix{.address = address, .length = 128});
+  }
+  // Of the smallest network that has all of it.
+  PlanNumber plan_of(const Prefix& prefix) const;
 
   // From now on the network is a member of this plan, and of no other; of kNoPlan: of none. One more needs room.
   void put(const Member& member);

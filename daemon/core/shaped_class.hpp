@@ -76,8 +76,10 @@ struct alignas(64) ShapedClass {
   std::optional<Policer> policer_before;  // while a change is put in force that keeps the flows
   bool plans_are_new = false;             // likewise
   const ClassPlans* plans_before = nullptr;
+  bool moved = false;  // packets may wait in a flow that is not theirs any more (plans_together.cpp)
 
   bool in_tree() const { return node != kNoNode; }
+  bool gathers() const { return plans && !plans->together.empty(); }
   bool has_buckets() const { return plans || parameters.packets.set() || parameters.bits.set(); }
 
   // What holds for a flow.

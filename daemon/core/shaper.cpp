@@ -13,6 +13,7 @@ ShaperState::ShaperState(const ShaperLimits& limits, std::vector<ClassConfig> co
     : budget(limits.budget ? limits.budget : make_shaper_budget(limits)),
       idle(limits.idle),
       frame_prefix(limits.frame_prefix),
+      hash_seed(limits.hash_seed),
       flows(limits.max_flows, memory, limits.budget ? FlowIndex::grows : FlowIndex::whole) {
   for (std::size_t i = 0; i < configs.size(); ++i) class_numbers.push_back(static_cast<ClassNumber>(i));
   tree = make_shape_tree(configs, class_numbers, tree_config);
@@ -26,7 +27,8 @@ ShaperState::ShaperState(const ShaperLimits& limits, std::vector<ClassConfig> co
 
 Shaper::Shaper(const ShaperLimits& limits, std::vector<ClassConfig> classes, MemorySource& memory,
                const TreeConfig& tree)
-    : state_(std::make_unique<ShaperState>(limits, std::move(classes), memory, tree)) {}
+    : state_(std::make_unique<ShaperState>(limits, std::move(classes), memory, tree)),
+      gathers_(state_->gathers()) {}
 
 Shaper::~Shaper() {
   assert(state_->schedule == nullptr);

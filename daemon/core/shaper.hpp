@@ -67,6 +67,7 @@ struct ShaperLimits {
   std::uint8_t frame_prefix = 0;      // bytes in front of each frame that are kept with it
   // After so long without a packet, and at its full burst again, a flow may go.
   Duration idle = std::chrono::seconds(60);
+  std::uint64_t hash_seed = 0;  // its classifiers'
   // Null: `memory` and `max_flows` are the shaper's own. Else they are those of all shapers with this budget, which must be
   // in the same schedule.
   std::shared_ptr<ShaperBudget> budget{};
@@ -108,8 +109,15 @@ class Shaper {
   // copies the large ones; what is completed until then is never copied.
   enum class Frames : std::uint8_t { copied, lent };
 
+  // Gives a packet that has been classified the key of its plan, where the plan's members are together.
+  void gather(ArrivingPacket& packet) const {
+    if (gathers_) [[unlikely]]
+      gather_by_plan(packet);
+  }
+
   // Queues each packet in its flow's bucket or drops it, and counts it. Packets must belong to a shaped class (not
-  // kUnmatched, not a bypass class). A batch, so that the cache misses of many flows overlap. Not while suspended.
+  // kUnmatched, not a bypass class) and be gathered. A batch, so that the cache misses of many flows overlap. Not while
+  // suspended.
   void admit(std::span<const ArrivingPacket> packets, Instant now, Frames frames = Frames::copied);
 
   // From suspend() to resume() nothing of this shape is due, and admit() must not be called. Its queues stay, and
@@ -188,7 +196,9 @@ class Shaper {
     // left here.
     std::unique_ptr<MemberTable> table;
   };
-  // The class has plans. What waits first keeps its time, as with a new rate; capacities hold from the next packet on.
+  // The class has plans. What waits first keeps its time, as with a new rate; capacities hold from the next packet on. What
+  // waits goes on with its address into the queue of a plan whose members are together, and out of it, above capacity if need
+  // be: before the next packet is admitted.
   void change_member(ClassIndex class_index, MemberUpdate& update, Instant now);
 
   std::optional<ClassIndex> find_class(std::string_view name) const;
@@ -210,7 +220,10 @@ class Shaper {
 
  private:
   friend class Schedule;
+  [[gnu::noinline]] void gather_by_plan(ArrivingPacket& packet) const;
+
   std::unique_ptr<ShaperState> state_;
+  bool gathers_ = false;  // some plan has its members together
 };
 
 // Frames are stored in chunks; an Ethernet frame of 65 535 bytes and its virtio header need at most this many.

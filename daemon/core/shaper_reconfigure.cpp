@@ -86,6 +86,8 @@ void Shaper::reconfigure(Change& change, const Reclassify& classify, Instant now
   PacketHandle packet = state.take_out_packets(content);
   state.erase_flows(content);
   state.put_in_force(content, now);
+  gathers_ = state.gathers();
+  if (state.some_moved) state.move_packets(now);
   if (state.schedule->wheel.empty()) state.schedule->wheel.start_at(now);
   while (packet != kNoPacket) {
     const PacketHandle next = state.pool()[packet].next;
@@ -128,12 +130,16 @@ PacketHandle ShaperState::take_out_queue(FlowNumber flow) {
 
 void ShaperState::erase_flows(const Shaper::Change::Content& change) {
   for (FlowNumber flow = 0; flow < flows.numbers(); ++flow) {
-    if (!flows.in_use(flow) || change.keeps_flows[flows[flow].class_number]) continue;
-    --classes[flows[flow].class_number]->flows;
-    --schedule->flows;
-    --budget->flows;
-    flows.erase(flow);
+    if (flows.in_use(flow) && !change.keeps_flows[flows[flow].class_number]) erase_flow(flow);
   }
+}
+
+// Of no packet that is queued or on its way.
+void ShaperState::erase_flow(FlowNumber flow) {
+  --classes[flows[flow].class_number]->flows;
+  --schedule->flows;
+  --budget->flows;
+  flows.erase(flow);
 }
 
 void ShaperState::put_in_force(Shaper::Change::Content& change, Instant now) {
@@ -206,6 +212,7 @@ void ShaperState::readmit(PacketHandle packet, const Shaper::Reclassify& classif
   arriving.cgroups = stored.cgroups;
   classify(arriving);
 
+  gather(arriving);
   const ClassNumber class_number =
       arriving.class_index == kUnmatched ? kNoClass : class_numbers[arriving.class_index];
   const bool unshaped = class_number == kNoClass || classes[class_number]->config.bypass;

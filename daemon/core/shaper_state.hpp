@@ -99,8 +99,21 @@ struct ShaperState {
   // plan_changes.cpp
   void change_member(ShapedClass& shaped, Shaper::MemberUpdate& update, Instant now);
   void look_up_plan(FlowNumber flow, Instant now);
+  void look_up_all_plans();
   void look_up_plans(std::uint32_t looks, Instant now);
   void change_planned_flows(Instant now);
+
+  // plans_together.cpp
+  bool gathers() const;
+  void gather(ArrivingPacket& packet) const;
+  bool is_nobodys(FlowNumber flow) const;
+  bool holds_others(FlowNumber flow) const;
+  FlowKey address_key_of(PacketHandle packet) const;
+  void note_moved(ShapedClass& shaped);
+  void note_new_members(ShapedClass& shaped);
+  [[gnu::cold]] void move_packets(Instant now);
+  PacketHandle take_out_moved();
+  void move(PacketHandle packet, Instant now);
 
   // prefetching.cpp
   void prefetch_classes(std::span<const ArrivingPacket> packets) const;
@@ -162,6 +175,7 @@ struct ShaperState {
   void begin_turns(ShapedClass& shaped, const StoredPacket& first);
   void leave_rounds(Rounds where = Rounds::nowhere);
   void leave_round(ShapedClass& shaped, Rounds where);
+  void leave_round_and_tree(ShapedClass& shaped, Rounds where);
   void note_event();
 
   // shaper_statistics.cpp
@@ -172,6 +186,7 @@ struct ShaperState {
   PacketHandle take_out_packets(const Shaper::Change::Content& change);
   PacketHandle take_out_queue(FlowNumber flow);
   void erase_flows(const Shaper::Change::Content& change);
+  void erase_flow(FlowNumber flow);
   void put_in_force(Shaper::Change::Content& change, Instant now);
   void readmit(PacketHandle packet, const Shaper::Reclassify& classify, const Shaper::GiveAway& give_away,
                std::vector<std::byte>& frame, Instant now);
@@ -181,6 +196,7 @@ struct ShaperState {
   const std::shared_ptr<ShaperBudget> budget;
   const Duration idle;
   const std::size_t frame_prefix;
+  const std::uint64_t hash_seed;
   FlowTable flows;
 
   ScheduleState* schedule = nullptr;
@@ -188,6 +204,8 @@ struct ShaperState {
   bool suspended = false;           // no flow of it is in the wheel
   FlowNumber next_of_plans = 0;     // whose plan is looked up anew
   std::uint32_t plans_unseen = 0;   // how many flow records from there on, after a change of a member
+  std::uint32_t plans_among = 0;    // of so many, when they were looked at last
+  bool some_moved = false;          // some class has `moved`
   FlowNumber next_to_release = 0;   // by release_all(); all flows before it have no packets
   std::uint32_t chunks_in_use = 0;  // those that are set aside for frames that are lent among them
   std::size_t outstanding = 0;      // packets released but not completed

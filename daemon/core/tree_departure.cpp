@@ -205,11 +205,15 @@ std::optional<DropReason> ShaperState::reason_to_go(ShapedClass& shaped, Backlog
 void ShaperState::leave_rounds(Rounds where) {
   if (!tree) return;
   for (const auto& shaped : classes) {
-    if (!shaped || !shaped->in_tree()) continue;
-    if (shaped->ready > 0) tree->rates.end(shaped->node);
-    leave_round(*shaped, where);
+    if (shaped && shaped->in_tree()) leave_round_and_tree(*shaped, where);
   }
   note_event();
+}
+
+// note_event() is to follow.
+void ShaperState::leave_round_and_tree(ShapedClass& shaped, Rounds where) {
+  if (shaped.ready > 0) tree->rates.end(shaped.node);
+  leave_round(shaped, where);
 }
 
 void ShaperState::leave_round(ShapedClass& shaped, Rounds where) {

@@ -128,6 +128,7 @@ ArrivingPacket Port::describe(const CapturedFrame& captured, Instant now) const 
   ArrivingPacket packet = arriving_packet(captured, added_bytes_, now);
   packet.late = late_ || now < late_until_;
   classifier_->classify(packet);
+  shaper_.gather(packet);
   return packet;
 }
 

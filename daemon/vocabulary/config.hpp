@@ -150,12 +150,14 @@ struct PoliceConfig {
   bool operator==(const PoliceConfig&) const = default;
 };
 
-// The rate of single keys: of those whose address is in a network that is a member. Each of them has a bucket of its own.
+// The rate of single keys: of those whose address is in a network that is a member. Each of them has a bucket of its own, or
+// all together have one.
 struct PlanConfig {
   std::string name;
   Rate rate;  // at least one of the two is set
   Burst burst;
   QueueCapacity queue;       // the class's, unless it is said
+  bool together = false;     // one bucket, one queue and one flow record for all members
   std::string members_file;  // as configured; empty: none
   bool operator==(const PlanConfig&) const = default;
 };
@@ -230,6 +232,16 @@ inline bool has_tree(const ShapeConfig& shape) {
   };
   return shape.rate || !shape.groups.empty() ||
          std::any_of(shape.classes.begin(), shape.classes.end(), in_tree);
+}
+
+// Whether several addresses have one bucket, wherever their hashes would put them. Such a shape has one worker.
+inline bool has_plans_together(const ClassConfig& config) {
+  return std::any_of(config.plans.begin(), config.plans.end(),
+                     [](const PlanConfig& plan) { return plan.together; });
+}
+inline bool has_plans_together(const ShapeConfig& shape) {
+  return std::any_of(shape.classes.begin(), shape.classes.end(),
+                     [](const ClassConfig& one) { return has_plans_together(one); });
 }
 
 // The bounds of tc-cake(8).

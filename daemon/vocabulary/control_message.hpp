@@ -1,6 +1,7 @@
 // The vocabulary of the control socket: one JSON object a line each way. Both programs use this header.
 //
 //   request  {"command":"show"} | {"command":"flows","class":"eth0/egress/dns","limit":100} |
+//            {"command":"flows","class":"clients","both":true} |
 //            {"command":"reload"} | {"command":"version"} |
 //            {"command":"explain","interface":"eth0","frame":"0200..."} |
 //            {"command":"plan","class":"eth0/egress/customers","member":"10.0.0.5","plan":"gold"} |

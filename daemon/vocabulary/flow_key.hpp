@@ -55,4 +55,12 @@ struct FlowKey {
 };
 static_assert(sizeof(FlowKey) == 40);
 
+// A plan whose members are together has a key, too, which stands for all of them: `source` is made of the plan's name. No
+// packet has this protocol with a port.
+inline constexpr std::uint8_t kProtocolOfPlans = 255;
+inline constexpr std::uint16_t kPortOfPlans = 0xffff;
+inline bool is_plan_key(const FlowKey& key) {
+  return key.protocol == kProtocolOfPlans && key.source_port == kPortOfPlans;
+}
+
 }  // namespace headgate

@@ -360,6 +360,16 @@ TEST(ConfigFile, ReadsPlans) {
                                    member("10.0.0.9", 0), member("2001:db8::/56", 0)));
 }
 
+TEST(ConfigFile, ReadsWhetherThePlansMembersAreTogether) {
+  const ClassConfig config = with_plans(plan_with("acme", "together = true") +
+                                        plan_with("gold", "together = false") + plan_with("silver", ""));
+  EXPECT_TRUE(config.plans.at(0).together);
+  EXPECT_FALSE(config.plans.at(1).together);
+  EXPECT_FALSE(config.plans.at(2).together);
+  EXPECT_TRUE(has_plans_together(config));
+  EXPECT_FALSE(has_plans_together(with_plans(plan_with("gold", "together = false"))));
+}
+
 TEST(ConfigFile, TakesPlansWithoutMembers) {
   const ClassConfig config = with_plans(plan_with("gold", ""));
   EXPECT_EQ(config.plans.size(), 1U);
@@ -450,8 +460,9 @@ TEST(ConfigFile, WritesPlansAsJson) {
   const std::string file = "members_file = \"" + list.path() + "\"";
   EXPECT_EQ(
       row->write(with_plans(plan_with("gold", file) + plan_with("silver", "burst = \"15kb\""))).dump(),
-      R"([{"name":"gold","rate":["20mbit"],"burst":["1p"],"queue":["50ms"],"members_file":")" + list.path() +
-          R"("},{"name":"silver","rate":["20mbit"],"burst":["15kb"],"queue":["50ms"],"members_file":null}])");
+      R"([{"name":"gold","rate":["20mbit"],"burst":["1p"],"queue":["50ms"],"together":false,"members_file":")" +
+          list.path() +
+          R"("},{"name":"silver","rate":["20mbit"],"burst":["15kb"],"queue":["50ms"],"together":false,"members_file":null}])");
 }
 
 TEST(ConfigFile, HasPolicedClassesBesideALink) {

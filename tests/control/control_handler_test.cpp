@@ -309,8 +309,8 @@ TEST(ControlHandler, CountsTheMembersOfEachPlan) {
   const Json reply = ask(R"({"command":"show"})", daemon);
   EXPECT_EQ(
       reply["shapes"][0]["classes"][1]["plans"].dump(),
-      R"([{"name":"gold","rate":["10mbit"],"burst":["1p"],"queue":[],"members_file":null,"members":50000},)"
-      R"({"name":"silver","rate":["2mbit"],"burst":["1p"],"queue":[],"members_file":null,"members":1}])");
+      R"([{"name":"gold","rate":["10mbit"],"burst":["1p"],"queue":[],"together":false,"members_file":null,"members":50000},)"
+      R"({"name":"silver","rate":["2mbit"],"burst":["1p"],"queue":[],"together":false,"members_file":null,"members":1}])");
   EXPECT_EQ(reply["shapes"][1]["classes"][0]["plans"], Json::array());
 }
 
@@ -321,6 +321,102 @@ TEST(ControlHandler, NamesThePlanOfAFlow) {
   EXPECT_EQ(reply["classes"][0]["has_plans"], true);
   EXPECT_EQ(reply["flows"][0]["plan"], nullptr);
   EXPECT_EQ(reply["flows"][1]["plan"], "gold");
+}
+
+TEST(ControlHandler, NamesAPlanInPlaceOfAnAddressWhereItsMembersAreTogether) {
+  FakeDaemon daemon;
+  add_the_other_way(daemon);
+  const Json reply = ask_flows(daemon, "eth1/ingress/clients");
+  EXPECT_EQ(reply["flows"][1]["text"], "acme");
+  EXPECT_EQ(reply["flows"][1]["key"].dump(), R"({"plan":"acme"})");
+  EXPECT_EQ(reply["flows"][1]["plan"], "acme");
+}
+
+Json ask_both(FakeDaemon& daemon, const std::string& class_name, std::size_t limit = 100) {
+  return ask(Json{{"command", "flows"}, {"class", class_name}, {"both", true}, {"limit", limit}}.dump(),
+             daemon);
+}
+
+TEST(ControlHandler, PutsBothWaysOfAnAddressSideBySide) {
+  for (const char* name : {"clients", "eth0/egress/clients", "eth1/ingress/clients"}) {
+    FakeDaemon daemon;
+    add_the_other_way(daemon);
+    const Json reply = ask_both(daemon, name);
+    EXPECT_EQ(reply["classes"].dump(),
+              R"([{"name":"eth0/egress/clients","way":"down","has_plans":true,"flows":20},)"
+              R"({"name":"eth1/ingress/clients","way":"up","has_plans":true,"flows":3}])");
+    ASSERT_EQ(reply["pairs"].size(), 4u);
+    EXPECT_EQ(reply["pairs"][0]["text"], "10.0.0.3");
+    EXPECT_TRUE(reply["pairs"][0]["up"].is_null());
+    EXPECT_EQ(
+        reply["pairs"][1].dump(),
+        R"({"interface":null,"text":"10.0.0.2","key":{"destination":"10.0.0.2"},)"
+        R"("down":{"class":"eth0/egress/clients","plan":"gold","sent":{"packets":12000,"bytes":720000},)"
+        R"("dropped":{"packets":100,"bytes":6000},"queued":{"packets":60,"bytes":3600}},)"
+        R"("up":{"class":"eth1/ingress/clients","plan":null,"sent":{"packets":100,"bytes":6000},)"
+        R"("dropped":{"packets":0,"bytes":0},"queued":{"packets":1,"bytes":60}}})");
+    EXPECT_EQ(reply["pairs"][2]["text"], "acme");
+    EXPECT_EQ(reply["pairs"][2]["down"]["sent"]["packets"], 400);
+    EXPECT_EQ(reply["pairs"][2]["up"]["sent"]["packets"], 50);
+    EXPECT_EQ(reply["pairs"][3]["text"], "10.0.0.77");
+    EXPECT_TRUE(reply["pairs"][3]["down"].is_null());
+  }
+}
+
+TEST(ControlHandler, ShowsTheLargestOfBothWaysTogether) {
+  FakeDaemon daemon;
+  add_the_other_way(daemon);
+  daemon.flows_of["eth1/ingress/clients"][2].sent.packets = 1'000'000;
+  const Json reply = ask_both(daemon, "clients", 1);
+  ASSERT_EQ(reply["pairs"].size(), 1u);
+  EXPECT_EQ(reply["pairs"][0]["text"], "10.0.0.77");
+}
+
+TEST(ControlHandler, KeepsTheAddressesOfInstancesApart) {
+  FakeDaemon daemon;
+  add_pattern(daemon);
+  const std::size_t first = daemon.status_now.shapes.size() - 2;
+  for (std::size_t i : {first, first + 1}) {
+    ShapeStatistics back = daemon.status_now.shapes[i];
+    back.direction = back.config.direction = Direction::ingress;
+    back.config.classes[0].key = {.source_address = true};
+    daemon.status_now.shapes.push_back(back);
+  }
+  PatternStatistics back = daemon.status_now.patterns[0];
+  back.sum.direction = back.sum.config.direction = Direction::ingress;
+  back.sum.config.classes[0].key = {.source_address = true};
+  daemon.status_now.patterns.push_back(back);
+  daemon.flows_of["veth1/ingress/tenants"] = {{ipv4_key("10.1.0.2", nullptr), kNoPlan, {1, 100}, {}, {}}};
+  daemon.flows_of["veth2/ingress/tenants"] = {{ipv4_key("10.1.0.2", nullptr), kNoPlan, {2, 200}, {}, {}}};
+  const Json reply = ask_both(daemon, "veth*/egress/tenants");
+  EXPECT_EQ(reply["classes"][1]["name"], "veth*/ingress/tenants");
+  ASSERT_EQ(reply["pairs"].size(), 4u);
+  for (const std::size_t i : {0, 1}) {
+    EXPECT_EQ(reply["pairs"][i]["interface"], i == 0 ? "veth2" : "veth1");
+    EXPECT_EQ(reply["pairs"][i]["text"], "10.1.0.2");
+    EXPECT_EQ(reply["pairs"][i]["up"]["sent"]["packets"], 2 - i);
+  }
+}
+
+TEST(ControlHandler, SaysWhyThereIsNoOtherWay) {
+  FakeDaemon daemon;
+  add_pattern(daemon);
+  EXPECT_EQ(
+      error_message(ask_both(daemon, "tenants")),
+      "veth*/egress/tenants has no other way: there is no class \"veth*/ingress/tenants\", and no other one "
+      "of that name with key = \"src\"");
+  EXPECT_EQ(
+      error_message(ask_both(daemon, "clients")),
+      "eth0/egress/clients and eth1/ingress/clients do not go together: they have key = \"dst\" and key = "
+      "\"dst\", expected one by destination and one by source, alike in all else");
+  EXPECT_EQ(error_message(ask_both(daemon, "dns")),
+            "eth0/egress/dns is a bypass class, its packets are not told apart by flow");
+  EXPECT_THAT(error_message(ask_both(daemon, "video")),
+              testing::HasSubstr("expected the source or the destination"));
+  EXPECT_EQ(error_code(ask_both(daemon, "video")), kErrorUnknownClass);
+  EXPECT_THAT(error_message(ask_both(daemon, "client")), testing::HasSubstr("did you mean \"clients\"?"));
+  EXPECT_EQ(error_message(ask(R"({"command":"flows","both":true})", daemon)),
+            "the request has no member \"class\"");
 }
 
 TEST(ControlHandler, FindsAClassByItsNameAloneWhereThatIsUnique) {

@@ -39,7 +39,10 @@ class FakeDaemon : public DaemonControl {
 
   std::optional<std::vector<FlowStatistics>> flows(const FlowsQuery& query) override {
     queries.push_back(query);
-    const auto found = flows_of.find(query.class_name);
+    auto found =
+        flows_of.find(query.interface + (query.direction == Direction::egress ? "/egress/" : "/ingress/") +
+                      query.class_name);
+    if (found == flows_of.end()) found = flows_of.find(query.class_name);
     if (found == flows_of.end()) return std::nullopt;
     std::vector<FlowStatistics> result = found->second;
     if (result.size() > query.limit) result.resize(query.limit);
@@ -108,7 +111,7 @@ class FakeDaemon : public DaemonControl {
   ExplainResult explain_result;
   std::shared_ptr<PacketTap> tap;  // of the last capture
   std::string capture_refusal;
-  std::map<std::string, std::vector<FlowStatistics>> flows_of;
+  std::map<std::string, std::vector<FlowStatistics>> flows_of;  // by the name in full; else by "clients"
   std::vector<FlowsQuery> queries;
   Count growth_per_query;     // what each flow has sent more from one look to the next
   Duration time_per_query{};  // and the time that goes by meanwhile
@@ -245,6 +248,26 @@ inline void add_plans(FakeDaemon& daemon) {
                    {.name = "silver", .rate = {std::nullopt, BitRate{2'000'000}}, .members_file = ""}};
   eth0.shaper.classes[1].members = {50'000, 1};
   daemon.flows_of["clients"][0].plan = 0;
+}
+
+// The class "clients" of eth1 is by source: what comes from two clients, of which eth0 knows one, and from a plan whose members
+// are together.
+inline void add_the_other_way(FakeDaemon& daemon) {
+  add_plans(daemon);
+  ClassConfig& up = daemon.status_now.shapes[1].config.classes[0];
+  up.key = {.source_address = true};
+  up.plans = {
+      {.name = "acme", .rate = {std::nullopt, BitRate{1'000'000}}, .together = true, .members_file = ""}};
+  daemon.status_now.shapes[1].shaper.classes[0].flows = 3;
+  daemon.status_now.shapes[0].config.classes[1].plans.push_back(up.plans[0]);
+  FlowKey acme = ipv4_key("10.9.9.9", nullptr);
+  acme.protocol = kProtocolOfPlans;
+  acme.source_port = kPortOfPlans;
+  daemon.flows_of["eth1/ingress/clients"] = {
+      {ipv4_key("10.0.0.2", nullptr), kNoPlan, {100, 6'000}, {}, {1, 60}},
+      {acme, 0, {50, 3'000}, {2, 120}, {}},
+      {ipv4_key("10.0.0.77", nullptr), kNoPlan, {10, 600}, {}, {}}};
+  daemon.flows_of["clients"].push_back({acme, 2, {400, 24'000}, {}, {}});
 }
 
 }  // namespace headgate

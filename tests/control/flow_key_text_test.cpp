@@ -30,6 +30,22 @@ std::string text(const FlowKey& key, const KeySpec& spec) {
   return to_text(decode(key, spec));
 }
 
+TEST(FlowKeyText, NamesThePlanWhoseMembersAreTogether) {
+  FlowKey key;
+  key.protocol = kProtocolOfPlans;
+  key.source_port = kPortOfPlans;
+  EXPECT_EQ(to_text(decode(key, source_and_destination(), "acme")), "acme");
+}
+
+TEST(FlowKeyText, ShowsAnAddressWithoutAnArrow) {
+  KeySpec source, vlan;
+  source.source_address = vlan.destination_address = vlan.vlan = true;
+  EXPECT_EQ(address_text(decode(ipv4_key("10.0.0.1", nullptr), source)), "10.0.0.1");
+  FlowKey key = ipv6_key("::", "2001:db8::1");
+  key.vlan = {0, 0x70, 0};
+  EXPECT_EQ(address_text(decode(key, vlan)), "vlan 7 2001:db8::1");
+}
+
 TEST(FlowKeyText, ShowsAFiveTuple) {
   EXPECT_EQ(text(ipv4_key("10.0.0.1", "10.0.0.2", 17, 5000, 53), five_tuple()),
             "10.0.0.1 → 10.0.0.2 udp 5000→53");

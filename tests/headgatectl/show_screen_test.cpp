@@ -57,6 +57,10 @@ TEST(ShowScreen, SaysHowManyMembersThePlansOfAClassHave) {
             std::string::npos);
   plans = Json::array({plan("gold", "10mbit", 1)});
   EXPECT_NE(show_screen(reply, {}, {}, {}).find("\n    plans: gold 10mbit 1 member\n"), std::string::npos);
+  plans = Json::array({plan("acme", "10mbit", 3)});
+  plans[0]["together"] = true;
+  EXPECT_NE(show_screen(reply, {}, {}, {}).find("\n    plans: acme 10mbit 3 members together\n"),
+            std::string::npos);
   plans = Json::array();
   EXPECT_EQ(show_screen(reply, {}, {}, {}).find("plans"), std::string::npos);
 }

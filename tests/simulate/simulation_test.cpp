@@ -64,6 +64,25 @@ TEST(Simulation, GivesEachFlowABucketOfItsOwnAndTellsThemApart) {
   EXPECT_EQ(shape.summary->gaps[0].longest(), milliseconds(1));
 }
 
+TEST(Simulation, GivesAPlanWhoseMembersAreTogetherOneBucketAndItsName) {
+  SimulatedShape shape(std::string(kClients) + R"(
+    [[shape.class.plan]]
+    name = "acme"
+    rate = "500pps"
+    together = true
+    members = ["10.0.0.2", "10.0.0.3"]
+)",
+                       kTestStart);
+  ListedTraffic traffic;
+  for (const char* to : {"10.0.0.2", "10.0.0.3", "10.0.0.4"}) traffic.add(kTestStart, udp_to(to));
+  shape.run(traffic);
+  ASSERT_EQ(shape.summary->flows.size(), 2U);
+  EXPECT_EQ(shape.summary->name_of(shape.summary->flows[0]), "acme");
+  EXPECT_EQ(shape.summary->flows[0].sent.packets, 2U);
+  EXPECT_EQ(shape.summary->flows[0].delays.longest(), milliseconds(2));
+  EXPECT_EQ(shape.summary->name_of(shape.summary->flows[1]), "→ 10.0.0.4");
+}
+
 TEST(Simulation, WhatNoClassTakesPassesAtOnceAndIsCounted) {
   SimulatedShape shape(kClients, kTestStart);
   ListedTraffic traffic;

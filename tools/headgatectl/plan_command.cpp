@@ -88,12 +88,11 @@ Command plan_command() {
       .summary = "give an address or network the rate of a plan",
       .details =
           "Makes MEMBER, an address or a network, a member of a plan of the class, or with the PLAN none of\n"
-          "no plan. Each key of its addresses has the plan's rate from its next packet on. Of several\n"
-          "networks that have an address the smallest says which plan it has. A reload keeps the change as\n"
-          "long as the file says of the member what it said then. With - it reads lines \"MEMBER PLAN\" "
-          "from\n"
-          "standard input, where # begins a comment, and sends all over one connection. A line that is\n"
-          "refused is named, and the rest goes on.",
+          "no plan. Each key of its addresses has the plan's rate from its next packet on; in a plan whose\n"
+          "members are together, it has their bucket. Of several networks that have an address the smallest\n"
+          "says which plan it has. A reload keeps the change as long as the file says of the member what it\n"
+          "said then. With - it reads lines \"MEMBER PLAN\" from standard input, where # begins a comment,\n"
+          "and sends all over one connection. A line that is refused is named, and the rest goes on.",
       .examples = {"headgatectl plan customers 10.0.0.5 gold", "headgatectl plan customers 10.0.0.5 none",
                    "headgatectl plan customers 10.0.0.5 --rate 50mbit --for 2h",
                    "headgatectl plan eth0/egress/customers - < members"},

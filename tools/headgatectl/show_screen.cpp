@@ -278,7 +278,8 @@ class ShapeScreen {
     std::string text = text_of(plan, "name") + " " + words(plan.value("rate", Json::array()));
     const auto members = plan.find("members");
     if (members == plan.end()) return text;
-    return text + " " + whole_text(*members) + (*members == 1 ? " member" : " members");
+    text += " " + whole_text(*members) + (*members == 1 ? " member" : " members");
+    return plan.value("together", false) ? text + " together" : text;
   }
 
   const Json* previous_class(const std::string& name) const {

@@ -21,7 +21,8 @@ ShaperLimits limits_of(const DaemonConfig& daemon) {
   return {.memory = daemon.memory,
           .max_flows = daemon.max_flows,
           .frame_prefix = kKeptBytes,
-          .idle = daemon.idle};
+          .idle = daemon.idle,
+          .hash_seed = kHashSeed};
 }
 
 std::unique_ptr<ControlMeter> control_meter_of(const ShapeConfig& shape) {
@@ -78,6 +79,7 @@ void Simulation::take(const OfferedPacket& offered) {
   PacketSlots::keep(packet, kept);
   if (control_meter_ && goes_on_as_control(packet)) return;
   classifier_->classify(packet);
+  shaper_.gather(packet);
   const auto class_number = static_cast<std::uint32_t>(
       packet.class_index == kUnmatched ? shape_.classes.size() : packet.class_index);
   kept.tallied = {.arrival = packet.arrival,

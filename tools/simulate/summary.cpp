@@ -5,6 +5,7 @@
 
 #include "config/quantity_text.hpp"
 #include "control/flow_key_text.hpp"
+#include "core/class_plans.hpp"
 
 namespace headgate {
 namespace {
@@ -32,6 +33,13 @@ ClassStatistics unmatched_of(const ShaperStatistics& counted) {
   return {.name = kUnmatchedName, .received = counted.unmatched, .sent = counted.unmatched};
 }
 
+// Of a plan whose members are together.
+std::string together_name(const ClassConfig& config, const FlowKey& key) {
+  const auto found = std::find_if(config.plans.begin(), config.plans.end(),
+                                  [&](const PlanConfig& plan) { return plan_key(plan.name) == key; });
+  return found == config.plans.end() ? std::string() : found->name;
+}
+
 bool holds(const Count& received, const Count& sent, const DropCounts& dropped, const Count& queued) {
   Count sum = sent;
   sum += total(dropped);
@@ -49,6 +57,7 @@ std::string SimulationSummary::title() const {
 std::string SimulationSummary::name_of(const FlowTally& flow) const {
   if (flow.others) return "(others)";
   const ClassConfig* const config = class_of(flow).config;
+  if (config != nullptr && is_plan_key(flow.key)) return together_name(*config, flow.key);
   return to_text(decode(flow.key, config != nullptr && !config->bypass ? config->key : KeySpec{}));
 }
 

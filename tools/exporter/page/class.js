@@ -77,7 +77,7 @@ function flowTable(view, key, object) {
     make('thead', null, make('tr', null, ['flow', 'now', 'dropped', 'queued'].map((title, i) =>
       make('th', { scope: 'col', class: i ? 'number' : '' }, title)))),
     make('tbody', null, flows.list.slice(0, 12).map((flow) => make('tr', { 'data-key': flow.text },
-      make('td', null, flow.text, flow.plan && make('small', null, `plan ${flow.plan}`)),
+      make('td', null, flow.text, flow.plan && make('small', null, flow.plan === flow.text ? 'plan' : `plan ${flow.plan}`)),
       make('td', { class: 'number' }, rate(view.unit === 'packets' ? flow.packetsNow : flow.bytesNow, view.unit)),
       make('td', { class: 'number' }, count(flow.dropped.packets)),
       make('td', { class: 'number' }, count(flow.queued.packets))))));
@@ -85,7 +85,7 @@ function flowTable(view, key, object) {
 
 function plans(object) {
   if (!object.plans?.length) return null;
-  return object.plans.map((plan) => `${plan.name} ${plan.rate.join(', ')} (${count(plan.members)})`).join(' · ');
+  return object.plans.map((plan) => `${plan.name} ${plan.rate.join(', ')} (${count(plan.members)}${plan.together ? ' together' : ''})`).join(' · ');
 }
 
 function matches(object) {
