@@ -87,7 +87,7 @@ TEST_F(CompletionTest, OffersCommandsInBash) {
 
 TEST_F(CompletionTest, OffersTheOptionsOfTheCommandInBash) {
   EXPECT_THAT(bash({"flows", "--"}),
-              ElementsAre("--limit", "--watch", "--json", "--control", "--version", "--help"));
+              ElementsAre("--limit", "--both", "--watch", "--json", "--control", "--version", "--help"));
   EXPECT_THAT(bash({"capture", "dns", "--r"}), ElementsAre("--received"));
   EXPECT_THAT(bash({"--by"}), ElementsAre("--bytes")) << "of show";
   EXPECT_THAT(bash({"reload", "--w"}), IsEmpty());

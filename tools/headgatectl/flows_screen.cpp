@@ -17,15 +17,6 @@ std::string identity(const Json& flow) {
   return flow["class"].get<std::string>() + " " + flow["key"].dump();
 }
 
-// Null when the count went back: the flow was forgotten and came again.
-Json rate(const Json& sent_before, const Json& sent, double seconds) {
-  const std::uint64_t packets_before = sent_before["packets"], packets = sent["packets"];
-  const std::uint64_t bytes_before = sent_before["bytes"], bytes = sent["bytes"];
-  if (packets < packets_before || bytes < bytes_before) return nullptr;
-  return {{"packets_per_second", static_cast<double>(packets - packets_before) / seconds},
-          {"bits_per_second", static_cast<double>(bytes - bytes_before) * 8 / seconds}};
-}
-
 // "20 flows of eth0/egress/clients" for each class, or what is to be said instead.
 std::string class_lines(const Json& reply, const ScreenStyle& style) {
   std::string lines;
@@ -60,14 +51,21 @@ std::string plan_text(const Json& flow) {
   return plan == flow.end() || plan->is_null() ? "-" : plan->get<std::string>();
 }
 
-std::string measured_line(const Json& reply) {
-  char text[64];
-  std::snprintf(text, sizeof text, "; rates measured over %.1f s", reply["interval_s"].get<double>());
-  const std::size_t shown = reply["flows"].size();
-  return "the " + std::to_string(shown) + " largest" + text + "\n";
+}  // namespace
+
+Json sending_rate(const Json& before, const Json& sent, double seconds) {
+  const std::uint64_t packets_before = before["packets"], packets = sent["packets"];
+  const std::uint64_t bytes_before = before["bytes"], bytes = sent["bytes"];
+  if (packets < packets_before || bytes < bytes_before) return nullptr;
+  return {{"packets_per_second", static_cast<double>(packets - packets_before) / seconds},
+          {"bits_per_second", static_cast<double>(bytes - bytes_before) * 8 / seconds}};
 }
 
-}  // namespace
+std::string measured_line(std::size_t shown, const Json& reply) {
+  char text[64];
+  std::snprintf(text, sizeof text, "; rates measured over %.1f s", reply["interval_s"].get<double>());
+  return "the " + std::to_string(shown) + " largest" + text + "\n";
+}
 
 Json with_rates(const Json& earlier, Json later, std::size_t limit) {
   const double seconds = seconds_between(earlier, later);
@@ -79,7 +77,7 @@ Json with_rates(const Json& earlier, Json later, std::size_t limit) {
   while (flows.size() > limit) flows.erase(flows.size() - 1);
   for (Json& flow : flows) {
     const auto before = sent_before.find(identity(flow));
-    flow["rate"] = before == sent_before.end() ? Json() : rate(before->second, flow["sent"], seconds);
+    flow["rate"] = before == sent_before.end() ? Json() : sending_rate(before->second, flow["sent"], seconds);
   }
   later["interval_s"] = seconds;
   return later;
@@ -108,7 +106,7 @@ std::string flows_screen(const Json& reply, const ScreenStyle& style) {
     if (several) row.insert(row.begin(), {flow["class"].get<std::string>()});
     table.add_row(row);
   }
-  return screen + measured_line(reply) + "\n" + table.text(style);
+  return screen + measured_line(reply["flows"].size(), reply) + "\n" + table.text(style);
 }
 
 }  // namespace headgate
