@@ -41,6 +41,7 @@ FlowOutlook ask_worker(ShapePart& part, const std::shared_ptr<Question>& questio
   const bool answered = part.worker().call(
       [question, &shaper = part.shaper](Instant now) {
         question->packet.arrival = now;
+        shaper.gather(question->packet);
         question->outlook = shaper.explain(question->packet, now);
       },
       kPatience);
@@ -67,8 +68,9 @@ Explanation explain(const ExplainedShape& shape, std::span<const std::byte> fram
   if (shape.classifier.unshaped(packet.class_index)) return explanation;
   explanation.key = packet.key;
   explanation.worker = part_of_flow(packet.flow_hash, shape.parts.size());
-  if (comes_to_worker(tried.verdict))
-    explanation.outlook = ask_worker(*shape.parts[explanation.worker], question);
+  if (!comes_to_worker(tried.verdict)) return explanation;
+  explanation.outlook = ask_worker(*shape.parts[explanation.worker], question);
+  explanation.key = packet.key;  // perhaps its plan's
   return explanation;
 }
 

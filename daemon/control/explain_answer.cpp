@@ -122,11 +122,11 @@ double microseconds(Duration duration) {
 }
 
 Json plan_json(const FlowOutlook& outlook, const ClassConfig& config) {
-  return outlook.plan < config.plans.size() ? Json(config.plans[outlook.plan].name) : Json();
+  return text_or_null(plan_name(outlook.plan, config));
 }
 
 Json flow_json(const Explanation& explanation, const FlowOutlook& outlook, const ClassConfig& config) {
-  const DecodedFlowKey key = decode(explanation.key, config.key);
+  const DecodedFlowKey key = decode(explanation.key, config.key, plan_name(outlook.plan, config));
   return {{"known", outlook.known},
           {"text", to_text(key)},
           {"key", to_json(key)},

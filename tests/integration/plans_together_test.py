@@ -263,3 +263,9 @@ def test_a_class_without_the_other_way_is_told(headgate):
     for arguments, said in [(("customers",), "eth0/ingress/customers"), (("customer",), "customers"), ((), "CLASS")]:
         done = headgate.control("flows", "--both", *arguments, check=False)
         assert done.returncode == EXIT_USAGE and said in done.stderr, done.stderr
+
+
+def test_explain_names_the_plan_whose_bucket_it_is(headgate):
+    headgate.start(BURSTS.format(shape=""))
+    flow = headgate.json("explain", "eth0", f"src {network.HOST_IPV4} dst {OURS[1]} udp sport 4000 dport 5000")["flow"]
+    assert flow["text"] == "acme" and flow["key"] == {"plan": "acme"}
