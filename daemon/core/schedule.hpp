@@ -43,6 +43,9 @@ class Schedule {
   void add(Shaper& shaper);
   void remove(Shaper& shaper);
 
+  // Ends the leases of rates whose time is over: before release(), and one comparison when there is none.
+  void end_leases(Instant now);
+
   // Takes out the packets due by `now`, in order of ideal time, at most out.size(). They count as queued until
   // complete_sent() or complete_dropped() says what became of them; every packet taken must be completed before the
   // next release(), and before admit(), reconfigure(), drop_all() or removal of its shaper.

@@ -51,6 +51,8 @@ struct ScheduleState {
   IndexedHeap::Places tree_places;
   TurnTable turns;  // by backlog
 
+  Instant next_lease_end = Instant::max();  // of all shapes, or earlier
+
   std::vector<ShaperState*> shapes;  // by number; null: free
   std::uint32_t queues = 0;     // flows of all shapes that have packets waiting: room in the wheel is theirs
   std::uint64_t flows = 0;      // flow records of all shapes

@@ -40,6 +40,7 @@
 
 #include "core/delay_histogram.hpp"
 #include "core/drop_observer.hpp"
+#include "core/leased_rate.hpp"
 #include "core/member_table.hpp"
 #include "core/memory_area.hpp"
 #include "headgate/clock.hpp"
@@ -200,6 +201,11 @@ class Shaper {
   // waits goes on with its address into the queue of a plan whose members are together, and out of it, above capacity if need
   // be: before the next packet is admitted.
   void change_member(ClassIndex class_index, MemberUpdate& update, Instant now);
+
+  // Another rate for a place that has one, until its time is over (Schedule::end_leases()) or the next lease or reconfigure()
+  // comes. The packet whose turn is next keeps its time.
+  void lease(const LeasedRate& lease, Instant now);
+  RateDemand demand(const RatePlace& place) const;
 
   std::optional<ClassIndex> find_class(std::string_view name) const;
 

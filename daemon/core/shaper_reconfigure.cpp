@@ -143,6 +143,7 @@ void ShaperState::erase_flow(FlowNumber flow) {
 }
 
 void ShaperState::put_in_force(Shaper::Change::Content& change, Instant now) {
+  leases.clear();
   for (std::size_t i = 0; i < classes.size(); ++i) {
     if (!classes[i]) continue;
     if (change.stays[i]) {

@@ -114,6 +114,14 @@ struct ShaperState {
   [[gnu::cold]] void move_packets(Instant now);
   PacketHandle take_out_moved();
   void move(PacketHandle packet, Instant now);
+  // leased_rates.cpp
+  void lease(const LeasedRate& lease, Instant now);
+  Instant end_leases(Instant now);
+  void set_rate(const RatePlace& place, const Rate& rate, Instant now);
+  void set_bucket_rate(ShapedClass& shaped, const Rate& rate);
+  void set_plan_rate(ShapedClass& shaped, PlanNumber plan, const Rate& rate, Instant now);
+  FlowNumber common_flow_of(const ShapedClass& shaped, PlanNumber plan) const;
+  RateDemand demand(const RatePlace& place) const;
 
   // prefetching.cpp
   void prefetch_classes(std::span<const ArrivingPacket> packets) const;
@@ -216,6 +224,13 @@ struct ShaperState {
   ClassCounters unmatched;
   ClassCounters retired;  // of classes that a reconfiguration removed
   ScheduleShifts shifts;
+
+  struct LeaseEnd {
+    RatePlace place;
+    Instant until;
+    Rate after;
+  };
+  std::vector<LeaseEnd> leases;  // that end
 
   // Packets that a reconfiguration left without a shaped class: due at once, in order.
   PacketHandle immediate_head = kNoPacket;

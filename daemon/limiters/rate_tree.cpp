@@ -336,6 +336,26 @@ Instant RateTree::departure_alone(TreeNode number, Instant instant) const {
   return Instant{Duration{std::max(opens, nodes_[kLink].ceiling.opens())}};
 }
 
+void RateTree::set_ceiling(TreeNode number, BitRate rate, Instant instant) {
+  const std::int64_t now = nanoseconds(instant);
+  Node& node = nodes_[number];
+  Clock& clock = node.ceiling;
+  assert(clock.set() && rate.bits_per_second > 0);
+  if (clock.rate == rate.bits_per_second) return;
+  const std::int64_t opens = clock.opens();
+  clock.set(rate.bits_per_second);
+  clock.time = {std::min(opens, now + clock.time_of(node.largest).nanoseconds), 0};
+  clock.credit = clock.time_of(std::uint64_t{kCreditPackets} * node.largest).nanoseconds;
+  const bool somebody = somebody_may_send();
+  place_path(number, now);
+  if (!somebody && somebody_may_send()) may_send_since_ = now;
+}
+
+bool RateTree::is_below(TreeNode node, TreeNode ancestor) const {
+  while (node > ancestor) node = nodes_[node].parent;  // a parent's number is less
+  return node == ancestor;
+}
+
 TreeNode RateTree::held_by(TreeNode number, Instant now) const {
   for (;; number = nodes_[number].parent) {
     if (!nodes_[number].ceiling.open(nanoseconds(now))) return number;

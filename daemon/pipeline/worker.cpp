@@ -22,6 +22,7 @@ void Worker::run() {
   {
     const std::lock_guard lock(requests_mutex_);
     change_members(kAll);
+    put_leases_in_force(kAll);
     runs_ = false;
   }
   run_requests();
@@ -36,6 +37,7 @@ void Worker::stop() {
 void Worker::go_round() {
   if (has_requests_.load(std::memory_order_relaxed)) run_requests();
   change_members(kMembersAtOnce);
+  put_leases_in_force(kLeasesAtOnce);
   attend_to_ports();
   const Instant began = clock_.now();
   const std::size_t read_count = read();
@@ -43,6 +45,7 @@ void Worker::go_round() {
   look_after_pause(now);
   note_lateness(now);
   rest_at_times(now);
+  schedule_.end_leases(now);
   outgoing_.take_due(now);
   const bool sends = !outgoing_.empty();
   if (sends) send_due(began);
@@ -160,7 +163,8 @@ void Worker::sleep_until(std::optional<Instant> next) {
 
 bool Worker::has_work() const {
   return stopping_.load(std::memory_order_seq_cst) || has_requests_.load(std::memory_order_seq_cst) ||
-         !members_.empty() || std::any_of(ports_.begin(), ports_.end(), [](const PortEntry& entry) {
+         !members_.empty() || !leases_.empty() ||
+         std::any_of(ports_.begin(), ports_.end(), [](const PortEntry& entry) {
            return entry.port->has_hand_overs() || entry.port->can_go_on() || entry.port->has_ended();
          });
 }
@@ -247,6 +251,22 @@ void Worker::change_members(std::size_t limit) {
   }
 }
 
+void Worker::lease(LeasedRateOf rate) {
+  {
+    const std::lock_guard lock(requests_mutex_);
+    leases_.push(std::move(rate));
+    if (!runs_) return put_leases_in_force(kAll);
+  }
+  waiter_.wake();
+}
+
+void Worker::put_leases_in_force(std::size_t limit) {
+  if (leases_.first() == nullptr) return;
+  const Instant now = clock_.now();
+  for (; limit > 0 && leases_.first() != nullptr; --limit, leases_.pop())
+    leases_.first()->shaper->lease(leases_.first()->lease, now);
+}
+
 bool Worker::call(Request request, Duration patience) {
   std::future<void> done = ask(std::move(request));
   if (done.wait_for(patience) != std::future_status::ready) return false;
@@ -263,6 +283,7 @@ void Worker::run_requests() {
   }
   if (requests.empty()) return;
   change_members(kAll);  // those that came before
+  put_leases_in_force(kAll);
   give_back_slots();
   for (PendingRequest& pending : requests) {
     try {

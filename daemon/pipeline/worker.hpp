@@ -17,13 +17,24 @@
 
 #include "core/schedule.hpp"
 #include "headgate/clock.hpp"
-#include "pipeline/member_queue.hpp"
 #include "pipeline/outgoing_batch.hpp"
 #include "pipeline/port.hpp"
+#include "pipeline/update_queue.hpp"
 #include "pipeline/waiter.hpp"
 #include "pipeline/worker_health.hpp"
 
 namespace headgate {
+
+struct MemberUpdateOf {
+  Shaper* shaper = nullptr;
+  ClassIndex class_index = 0;
+  Shaper::MemberUpdate update;
+};
+
+struct LeasedRateOf {
+  Shaper* shaper = nullptr;
+  LeasedRate lease;
+};
 
 class Worker {
  public:
@@ -50,6 +61,9 @@ class Worker {
   // worker sleeps.
   void change_member(MemberUpdateOf update);
 
+  // From that same thread. In force before the next packet is read, unless very many come at once.
+  void lease(LeasedRateOf rate);
+
   // Within a request.
   Schedule& schedule() { return schedule_; }
   void add_shared(SharedSource& source);  // for good
@@ -75,6 +89,7 @@ class Worker {
   static constexpr int kSomeBatches = 16;
   // Changes of members in one round, some microseconds; and so many wake the worker.
   static constexpr std::size_t kMembersAtOnce = 16;
+  static constexpr std::size_t kLeasesAtOnce = 64;  // in one round
   // While a port must look again by itself, it does so this often.
   static constexpr Duration kLookAgain = std::chrono::milliseconds(100);
 
@@ -92,6 +107,7 @@ class Worker {
   void give_back_slots(std::optional<Instant> next);
   void give_back_slots();
   void change_members(std::size_t limit);
+  void put_leases_in_force(std::size_t limit);
   void run_requests();
   void attend_to_ports();
   void watch_sources();
@@ -117,7 +133,8 @@ class Worker {
   Instant stretch_since_{};
   Duration processor_time_{};  // at its start
 
-  MemberQueue members_;
+  UpdateQueue<LeasedRateOf> leases_;
+  UpdateQueue<MemberUpdateOf> members_;
   std::size_t members_unwoken_ =
       0;  // of members_, since they last woke the worker; of the thread that fills it
 

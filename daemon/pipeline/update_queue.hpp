@@ -1,4 +1,4 @@
-// Changes of who has which plan, on their way from the main thread to a worker, in order.
+// Changes on their way from the main thread to a worker, in order: of who has which plan, and of rates that are leased.
 //
 // One producer and one consumer, no lock: a worker that had to wait for one would wait until the main thread has the processor
 // again. It never waits, and neither allocates nor frees: what a change held is left in it and freed by the producer. Without
@@ -8,27 +8,20 @@
 #include <atomic>
 #include <utility>
 
-#include "core/shaper.hpp"
-
 namespace headgate {
 
-struct MemberUpdateOf {
-  Shaper* shaper = nullptr;
-  ClassIndex class_index = 0;
-  Shaper::MemberUpdate update;
-};
-
-class MemberQueue {
+template <typename Update>
+class UpdateQueue {
  public:
-  MemberQueue() = default;
-  ~MemberQueue() {
+  UpdateQueue() = default;
+  ~UpdateQueue() {
     while (oldest_ != nullptr) free_oldest();
   }
-  MemberQueue(const MemberQueue&) = delete;
-  MemberQueue& operator=(const MemberQueue&) = delete;
+  UpdateQueue(const UpdateQueue&) = delete;
+  UpdateQueue& operator=(const UpdateQueue&) = delete;
 
   // Producer.
-  void push(MemberUpdateOf update) {
+  void push(Update update) {
     while (oldest_ != taken_.load(std::memory_order_acquire)) free_oldest();
     Node* const node = new Node{std::move(update), nullptr};
     newest_->next.store(node, std::memory_order_seq_cst);
@@ -36,7 +29,7 @@ class MemberQueue {
   }
 
   // Consumer. The first, or null. It stays until pop().
-  MemberUpdateOf* first() {
+  Update* first() {
     Node* const next = taken_.load(std::memory_order_relaxed)->next.load(std::memory_order_acquire);
     return next == nullptr ? nullptr : &next->update;
   }
@@ -51,7 +44,7 @@ class MemberQueue {
 
  private:
   struct Node {
-    MemberUpdateOf update;
+    Update update;
     std::atomic<Node*> next;
   };
   void free_oldest() { delete std::exchange(oldest_, oldest_->next.load(std::memory_order_relaxed)); }
