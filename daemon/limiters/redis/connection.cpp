@@ -144,31 +144,49 @@ void Connection::greet() {
 
 void Connection::run(const Script& script, std::string_view key, const std::vector<std::string>& arguments,
                      std::span<std::int64_t> results) {
-  const bool open_before = context_ != nullptr;
-  Reply reply;
-  try {
-    connect();
-    reply = evaluate(script, key, arguments);
-  } catch (const Error& failure) {
-    if (!open_before || failure.trouble() != Trouble::lost) throw;
-    connect();
-    reply = evaluate(script, key, arguments);
-  }
-  if (reply->type != REDIS_REPLY_ARRAY || reply->elements != results.size()) {
-    throw error(Trouble::other, "the script's answer has another form");
-  }
+  const Reply reply = answer(script, {&key, 1}, arguments);
+  if (reply->elements != results.size()) throw other_form();
   for (std::size_t i = 0; i < results.size(); ++i) {
-    if (reply->element[i]->type != REDIS_REPLY_INTEGER) {
-      throw error(Trouble::other, "the script's answer has another form");
-    }
+    if (reply->element[i]->type != REDIS_REPLY_INTEGER) throw other_form();
     results[i] = reply->element[i]->integer;
   }
 }
 
-Connection::Reply Connection::evaluate(const Script& script, std::string_view key,
-                                       const std::vector<std::string>& arguments) {
+std::vector<std::string> Connection::texts(const Script& script, std::span<const std::string> keys,
+                                           std::span<const std::string> arguments) {
+  const std::vector<std::string_view> key_words(keys.begin(), keys.end());
+  const Reply reply = answer(script, key_words, arguments);
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < reply->elements; ++i) {
+    if (reply->element[i]->type != REDIS_REPLY_STRING) throw other_form();
+    texts.emplace_back(text_of(*reply->element[i]));
+  }
+  return texts;
+}
+
+// A list. Once more on a new connection, where one that was open turns out closed.
+Connection::Reply Connection::answer(const Script& script, std::span<const std::string_view> keys,
+                                     std::span<const std::string> arguments) {
+  const bool open_before = context_ != nullptr;
+  Reply reply;
+  try {
+    connect();
+    reply = evaluate(script, keys, arguments);
+  } catch (const Error& failure) {
+    if (!open_before || failure.trouble() != Trouble::lost) throw;
+    connect();
+    reply = evaluate(script, keys, arguments);
+  }
+  if (reply->type != REDIS_REPLY_ARRAY) throw other_form();
+  return reply;
+}
+
+Connection::Reply Connection::evaluate(const Script& script, std::span<const std::string_view> keys,
+                                       std::span<const std::string> arguments) {
+  const std::string key_count = std::to_string(keys.size());
   const auto try_once = [&] {
-    Words words{"EVALSHA", digest_of(script), "1", key};
+    Words words{"EVALSHA", digest_of(script), key_count};
+    words.insert(words.end(), keys.begin(), keys.end());
     words.insert(words.end(), arguments.begin(), arguments.end());
     return exchange(words);
   };
@@ -179,6 +197,10 @@ Connection::Reply Connection::evaluate(const Script& script, std::string_view ke
   }
   if (reply->type == REDIS_REPLY_ERROR) refuse(text_of(*reply));
   return reply;
+}
+
+Error Connection::other_form() const {
+  return error(Trouble::other, "the script's answer has another form");
 }
 
 const std::string& Connection::digest_of(const Script& script) {

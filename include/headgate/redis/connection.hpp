@@ -79,6 +79,10 @@ class Connection {
   void run(const Script& script, std::string_view key, const std::vector<std::string>& arguments,
            std::span<std::int64_t> results);
 
+  // The same, of several keys, for a script that answers with a list of texts.
+  std::vector<std::string> texts(const Script& script, std::span<const std::string> keys,
+                                 std::span<const std::string> arguments);
+
   const Server& server() const { return server_; }
 
  private:
@@ -93,13 +97,17 @@ class Connection {
 
   void open();
   void greet();
-  Reply evaluate(const Script& script, std::string_view key, const std::vector<std::string>& arguments);
+  Reply answer(const Script& script, std::span<const std::string_view> keys,
+               std::span<const std::string> arguments);
+  Reply evaluate(const Script& script, std::span<const std::string_view> keys,
+                 std::span<const std::string> arguments);
   const std::string& digest_of(const Script& script);
   Reply ask(const Words& words);
   Reply exchange(const Words& words);
   void send(std::string_view command);
   [[noreturn]] void fail(std::string_view attempt);
   [[noreturn]] void refuse(std::string_view answer);
+  Error other_form() const;
   Error error(Trouble trouble, std::string_view text) const;
 
   Server server_;
