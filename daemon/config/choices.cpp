@@ -57,6 +57,10 @@ Reading read_limiter(std::string_view text, Limiter& limiter) {
                 "no limiter", limiter);
 }
 
+Reading read_on_loss(std::string_view text, OnLoss& on_loss) {
+  return choose(text, std::array{OnLoss::floor, OnLoss::hold, OnLoss::open}, "no way to go on", on_loss);
+}
+
 Reading read_capture(std::string_view text, CaptureMethod& capture) {
   return choose(
       text,

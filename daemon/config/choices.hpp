@@ -16,6 +16,7 @@ Reading read_precision(std::string_view text, Precision& precision);
 Reading read_queue_management(std::string_view text, QueueManagement& management);
 Reading read_action(std::string_view text, ClassAction& action);
 Reading read_limiter(std::string_view text, Limiter& limiter);
+Reading read_on_loss(std::string_view text, OnLoss& on_loss);
 Reading read_capture(std::string_view text, CaptureMethod& capture);
 
 }  // namespace headgate

@@ -252,6 +252,18 @@ constexpr auto kKeys = std::to_array<ClassKey>({
                 .help = "of each bucket: packets 1000pps, bits 20mbit; both: give --rate twice",
                 .repeats = true},
      .shaping = true},
+    {.name = "budget",
+     .example = R"("uplink")",
+     .read =
+         [](const Said& said, ClassDraft& draft) {
+           said.text([&](const std::string& text) { return read_budget_name(text, draft.budget); });
+         },
+     .write =
+         [](const ClassConfig& config) {
+           return text_or_null(config.budget.empty() ? config.place.budget : config.budget);
+         },
+     .shaping = true,
+     .waiting = true},
     {.name = "burst",
      .read =
          [](const Said& said, ClassDraft& draft) {

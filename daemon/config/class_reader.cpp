@@ -1,6 +1,7 @@
 #include "config/class_reader.hpp"
 
 #include <string>
+#include <utility>
 
 #include "config/key_reader.hpp"
 #include "config/known_keys.hpp"
@@ -47,7 +48,7 @@ void settle_fair(const TableReader& reader, ClassDraft& draft) {
 }
 
 void require_rate(const TableReader& reader, bool in_tree, std::string_view instead) {
-  if (reader.has("rate")) return;
+  if (reader.has("rate") || reader.has("budget")) return;
   if (in_tree) {
     refuse_key(reader, "burst",
                ": the class has no rate that it could go with, expected rate = \"1000pps\" or the like, or "
@@ -141,15 +142,37 @@ void check_own_ceiling(const TableReader& reader, const ClassConfig& config) {
              quoted(to_text(*config.place.ceiling)) + ", expected at most that, or a larger ceiling"));
 }
 
-void settle(const TableReader& reader, bool link, ClassDraft& draft) {
+// In place of its rate; of the ceiling, where its flows take turns.
+void settle_budget(const TableReader& reader, BudgetReader& budgets, ClassDraft& draft) {
+  if (draft.budget.empty()) return;
+  if (draft.fair) {
+    draft.place.budget = std::exchange(draft.budget, {});
+    if (const auto floor = budgets.floor_of(reader, draft.place.budget, "ceiling"))
+      draft.place.ceiling = floor;
+    return;
+  }
+  if (reader.has("plan") || draft.key != KeySpec{}) {
+    budgets.refuse(reader,
+                   "is one rate for all, and by key = " + said_text(draft.key) +
+                       " each has a rate of its own: expected no key, or fair = true, by which they take "
+                       "turns");
+    return;
+  }
+  draft.rate.bits = budgets.floor_of(reader, draft.budget, "rate");
+  if (draft.rate.bits && reader.has("burst"))
+    reader.findings().add(reader.place("burst"), "burst", settle_burst(draft.burst, draft.rate));
+}
+
+void settle(const TableReader& reader, bool link, BudgetReader& budgets, ClassDraft& draft) {
   if (draft.action == ClassAction::police) return settle_police(reader, draft);
   refuse_police_keys(reader, draft);
+  settle_budget(reader, budgets, draft);
   if (draft.fair) {
     settle_fair(reader, draft);
   } else {
     const bool in_tree = link || reader.has("group") || reader.has("ceiling") || reader.has("guarantee");
     require_rate(reader, in_tree, "bypass = true for packets that are not to be shaped");
-    read_plans(reader, draft);
+    read_plans(reader, budgets, draft);
   }
   check_codel(reader, draft);
   check_own_ceiling(reader, draft);
@@ -157,7 +180,8 @@ void settle(const TableReader& reader, bool link, ClassDraft& draft) {
 
 }  // namespace
 
-ClassConfig read_class(const toml::table& table, bool link, NetworkLists& lists, Findings& findings) {
+ClassConfig read_class(const toml::table& table, bool link, NetworkLists& lists, BudgetReader& budgets,
+                       Findings& findings) {
   report_unknown_keys(table, TableKind::shape_class, findings);
   const TableReader reader(table, findings);
   ClassDraft draft(lists);
@@ -173,7 +197,7 @@ ClassConfig read_class(const toml::table& table, bool link, NetworkLists& lists,
       read_key(key, "class", reader, draft);
     }
   }
-  if (!draft.bypass) settle(reader, link, draft);
+  if (!draft.bypass) settle(reader, link, budgets, draft);
   return draft;
 }
 

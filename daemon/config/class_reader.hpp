@@ -3,6 +3,7 @@
 
 #include <toml++/toml.h>
 
+#include "config/budget_reader.hpp"
 #include "config/findings.hpp"
 #include "config/network_lists.hpp"
 #include "vocabulary/config.hpp"
@@ -11,7 +12,8 @@ namespace headgate {
 
 // Checks all that concerns the class alone; what is wrong is reported and left at its default. `link`: its shape has a
 // rate.
-ClassConfig read_class(const toml::table& table, bool link, NetworkLists& lists, Findings& findings);
+ClassConfig read_class(const toml::table& table, bool link, NetworkLists& lists, BudgetReader& budgets,
+                       Findings& findings);
 
 // For what no class takes of a shape with a link rate.
 ClassConfig default_class();

@@ -112,12 +112,26 @@ void put(toml::table& table, const toml::key& key, toml::node& node) {
   });
 }
 
+// Tables of tables, told apart by their keys.
+void merge_budgets(toml::table& into, toml::table& from) {
+  for (auto&& [key, node] : from) {
+    toml::table* const before = into[key.str()].as_table();
+    toml::table* const table = node.as_table();
+    if (before != nullptr && table != nullptr)
+      merge_keys(*before, *table);
+    else
+      put(into, key, node);
+  }
+}
+
 void merge_into(toml::table& root, toml::table drop_in) {
   for (auto&& [key, node] : drop_in) {
     toml::table* const before = root[key.str()].as_table();
     toml::table* const table = node.as_table();
     if (key.str() == "daemon" && before != nullptr && table != nullptr) {
       merge_keys(*before, *table);
+    } else if (key.str() == "budget" && before != nullptr && table != nullptr) {
+      merge_budgets(*before, *table);
     } else if (key.str() != "shape" || !merge_lists(root, key, node, find_shape, merge_shape, Place::last)) {
       put(root, key, node);
     }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "config/budget_reader.hpp"
 #include "config/kernel_selectors.hpp"
 #include "config/key_reader.hpp"
 #include "config/known_keys.hpp"
@@ -23,14 +24,15 @@ DaemonConfig read_daemon(const toml::table& table, Findings& findings) {
   return daemon;
 }
 
-std::vector<ShapeConfig> read_shapes(const toml::array& tables, NetworkLists& lists, Findings& findings) {
+std::vector<ShapeConfig> read_shapes(const toml::array& tables, NetworkLists& lists, BudgetReader& budgets,
+                                     Findings& findings) {
   std::vector<PlacedShape> shapes;
   for (const toml::node& node : tables) {
     const toml::table* table = node.as_table();
     if (table == nullptr) continue;
     const TableReader reader(*table, findings);
-    shapes.push_back(
-        {read_shape(*table, lists, findings), reader.place("interface"), reader.place("forward_to")});
+    shapes.push_back({read_shape(*table, lists, budgets, findings), reader.place("interface"),
+                      reader.place("forward_to")});
   }
   check_shapes_together(shapes, findings);
   std::vector<ShapeConfig> configs;
@@ -47,14 +49,17 @@ Config read_config(const toml::table& root, const Surroundings& surroundings, Fi
   Config config;
   if (const toml::table* daemon = reader.table("daemon", "daemon"))
     config.daemon = read_daemon(*daemon, findings);
+  BudgetReader budgets(findings);
+  budgets.read(reader);
   if (const toml::array* shapes = reader.tables("shape", "shape")) {
     NetworkLists lists(surroundings.meanwhile);
-    config.shapes = read_shapes(*shapes, lists, findings);
+    config.shapes = read_shapes(*shapes, lists, budgets, findings);
     check_kernel_selectors(*shapes, config.shapes, findings);
     CompiledMatches own;
     check_matches(*shapes, surroundings.matches != nullptr ? *surroundings.matches : own,
                   surroundings.meanwhile, findings);
   }
+  config.budgets = budgets.budgets();
   if (surroundings.memory && findings.errors() == 0)
     check_memory_bounds(root, config, *surroundings.memory, findings);
   return config;

@@ -37,6 +37,13 @@ constexpr auto kKeys = std::to_array<GroupKey>({
     {.name = "ceiling",
      .read = [](const Said& said, GroupConfig& group) { read_bit_rate(said, group.place.ceiling); },
      .write = [](const GroupConfig& group) { return rate_or_null(group.place.ceiling); }},
+    {.name = "budget",
+     .example = R"("uplink")",
+     .read =
+         [](const Said& said, GroupConfig& group) {
+           said.text([&](const std::string& text) { return read_budget_name(text, group.place.budget); });
+         },
+     .write = [](const GroupConfig& group) { return text_or_null(group.place.budget); }},
     {.name = "priority",
      .example = "0",
      .read = [](const Said& said, GroupConfig& group) { read_priority(said, group.place); },

@@ -81,6 +81,7 @@ struct PlanDraft {
   bool rate_is_readable = false;  // and there is one
 };
 
+using BudgetKey = Key<BudgetConfig, BudgetConfig>;
 using DaemonKey = Key<DaemonConfig, DaemonConfig>;
 using ShapeKey = Key<ShapeDraft, ShapeConfig>;
 using GroupKey = Key<GroupConfig, GroupConfig>;
@@ -88,6 +89,7 @@ using ClassKey = Key<ClassDraft, ClassConfig>;
 using PlanKey = Key<PlanDraft, PlanConfig>;
 
 std::span<const DaemonKey> daemon_keys();  // [daemon]
+std::span<const BudgetKey> budget_keys();  // [budget.NAME]
 std::span<const ShapeKey> shape_keys();    // [[shape]]
 std::span<const GroupKey> group_keys();    // [[shape.group]]
 std::span<const ClassKey> class_keys();    // [[shape.class]]

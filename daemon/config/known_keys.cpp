@@ -14,7 +14,7 @@ namespace headgate {
 namespace {
 
 // The keys of the whole file are its tables.
-constexpr auto kFileKeys = std::to_array<std::string_view>({"daemon", "shape"});
+constexpr auto kFileKeys = std::to_array<std::string_view>({"daemon", "budget", "shape"});
 
 template <typename Key>
 std::vector<std::string_view> names_of(std::span<const Key> keys) {
@@ -36,6 +36,7 @@ const std::vector<KnownTable>& known_tables() {
   static const std::vector<KnownTable> kTables = {
       {"at the top of the file", {kFileKeys.begin(), kFileKeys.end()}},
       {"in [daemon]", names_of(daemon_keys())},
+      {"in [budget.NAME]", names_of(budget_keys())},
       {"in [[shape]]", names_of(shape_keys())},
       {"in [[shape.group]]", names_of(group_keys()), "group", "parent"},
       {"in [[shape.class]]", names_of(class_keys()), "parent", "group"},

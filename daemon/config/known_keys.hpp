@@ -9,7 +9,7 @@
 
 namespace headgate {
 
-enum class TableKind : std::uint8_t { file, daemon, shape, shape_group, shape_class, class_plan };
+enum class TableKind : std::uint8_t { file, daemon, budget, shape, shape_group, shape_class, class_plan };
 
 // Reports each key of `table` that tables of this kind do not have: where it belongs, or what was probably
 // meant.

@@ -86,6 +86,10 @@ Reading check_plan_name(std::string_view name) {
   return check_name(name, "plan", "gold");
 }
 
+Reading check_budget_name(std::string_view name) {
+  return check_name(name, "budget", "uplink");
+}
+
 Reading check_control_path(std::string_view path) {
   if (!path.starts_with('/') || path.ends_with('/') || path.find('\0') != std::string_view::npos) {
     return refuse(

@@ -15,6 +15,7 @@ Reading check_interface_name(std::string_view name);
 Reading check_class_name(std::string_view name);
 Reading check_group_name(std::string_view name);
 Reading check_plan_name(std::string_view name);
+Reading check_budget_name(std::string_view name);
 
 // Absolute, and short enough for a socket address with the number of the process behind it (service/published_socket.hpp).
 Reading check_control_path(std::string_view path);

@@ -9,6 +9,7 @@
 #include "config/plan_members.hpp"
 #include "config/prefix.hpp"
 #include "config/quantity_text.hpp"
+#include "config/tree_values.hpp"
 #include "visible_text.hpp"
 
 namespace headgate {
@@ -54,8 +55,14 @@ constexpr auto kKeys = std::to_array<PlanKey>({
      .example = R"("20mbit")",
      .read = [](const Said& said,
                 PlanDraft& draft) { draft.rate_is_readable = read_rate(said, draft.plan.rate); },
-     .write = [](const PlanConfig& plan) { return list_json(to_text(plan.rate)); },
-     .required = true},
+     .write = [](const PlanConfig& plan) { return list_json(to_text(plan.rate)); }},
+    {.name = "budget",
+     .example = R"("uplink")",
+     .read =
+         [](const Said& said, PlanDraft& draft) {
+           said.text([&](const std::string& text) { return read_budget_name(text, draft.plan.budget); });
+         },
+     .write = [](const PlanConfig& plan) { return text_or_null(plan.budget); }},
     {.name = "burst",
      .read =
          [](const Said& said, PlanDraft& draft) {

@@ -7,6 +7,7 @@
 #include "config/key_reader.hpp"
 #include "config/known_keys.hpp"
 #include "config/plan_members.hpp"
+#include "config/quantity.hpp"
 #include "config/quantity_text.hpp"
 
 namespace headgate {
@@ -41,14 +42,35 @@ bool has_too_many(const PlanMembers& members, const TableReader& plan) {
   return true;
 }
 
-void read_plan(const TableReader& reader, PlanDraft draft) {
+void require_rate(const TableReader& reader) {
+  if (reader.has("rate") || reader.has("budget")) return;
+  reader.findings().add_error(reader.place(), "the plan has no rate, expected one such as rate = \"20mbit\"");
+}
+
+// In place of its rate.
+void settle_budget(const TableReader& reader, BudgetReader& budgets, PlanConfig& plan) {
+  if (plan.budget.empty()) return;
+  if (!plan.together) {
+    budgets.refuse(reader,
+                   "is one rate for all, and each address has a rate of its own here: expected "
+                   "together = true beside it");
+    return;
+  }
+  plan.rate.bits = budgets.floor_of(reader, plan.budget, "rate");
+  if (plan.rate.bits && reader.has("burst"))
+    reader.findings().add(reader.place("burst"), "burst", settle_burst(plan.burst, plan.rate));
+}
+
+void read_plan(const TableReader& reader, BudgetReader& budgets, PlanDraft draft) {
   report_unknown_keys(reader.table(), TableKind::class_plan, reader.findings());
   for (const PlanKey& key : plan_keys()) read_key(key, "plan", reader, draft);
+  require_rate(reader);
+  settle_budget(reader, budgets, draft.plan);
 }
 
 }  // namespace
 
-void read_plans(const TableReader& reader, ClassDraft& draft) {
+void read_plans(const TableReader& reader, BudgetReader& budgets, ClassDraft& draft) {
   const std::vector<TableReader> tables = reader.each_table("plan", "shape.class.plan");
   if (tables.empty() || are_too_many(tables.size(), tables.front())) return;
   check_key(reader, tables.front(), draft);
@@ -56,7 +78,7 @@ void read_plans(const TableReader& reader, ClassDraft& draft) {
   for (const TableReader& table : tables) {
     PlanConfig& plan = draft.plans.emplace_back();
     plan.queue = draft.queue;
-    read_plan(table, {.plan = plan, .lists = draft.lists, .members = members});
+    read_plan(table, budgets, {.plan = plan, .lists = draft.lists, .members = members});
     draft.lists.pause();
     if (has_too_many(members, table)) return;
   }

@@ -177,6 +177,17 @@ std::string_view to_text(ClassAction action) {
   return action == ClassAction::shape ? "shape" : "police";
 }
 
+std::string_view to_text(OnLoss on_loss) {
+  switch (on_loss) {
+    case OnLoss::hold:
+      return "hold";
+    case OnLoss::open:
+      return "open";
+    default:
+      return "floor";
+  }
+}
+
 std::string_view to_text(Limiter limiter) {
   switch (limiter) {
     case Limiter::token_bucket:

@@ -27,6 +27,7 @@ std::string_view to_text(Segmentation segmentation);   // "precise", "auto", "wh
 std::string_view to_text(Precision precision);         // "normal", "high"
 std::string_view to_text(QueueManagement management);  // "none", "codel"
 std::string_view to_text(ClassAction action);          // "shape", "police"
+std::string_view to_text(OnLoss on_loss);              // "floor", "hold", "open"
 std::string_view to_text(Limiter limiter);             // "token-bucket", "fixed-window", "sliding-window"
 std::string_view to_text(CaptureMethod capture);       // "auto", "bpf", "ring", "pcap"
 

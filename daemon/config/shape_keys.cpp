@@ -152,6 +152,13 @@ constexpr auto kKeys = std::to_array<ShapeKey>({
     {.name = "rate",
      .read = [](const Said& said, ShapeDraft& shape) { read_bit_rate(said, shape.rate); },
      .write = [](const ShapeConfig& shape) { return rate_or_null(shape.rate); }},
+    {.name = "budget",
+     .example = R"("uplink")",
+     .read =
+         [](const Said& said, ShapeDraft& shape) {
+           said.text([&](const std::string& text) { return read_budget_name(text, shape.budget); });
+         },
+     .write = [](const ShapeConfig& shape) { return text_or_null(shape.budget); }},
     {.name = "group"},
     {.name = "class"},
 });

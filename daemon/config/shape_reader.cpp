@@ -1,5 +1,6 @@
 #include "config/shape_reader.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include "config/class_reader.hpp"
 #include "config/different_names.hpp"
+#include "config/interface_pattern.hpp"
 #include "config/key_reader.hpp"
 #include "config/known_keys.hpp"
 #include "config/mark_grammar.hpp"
@@ -81,20 +83,23 @@ bool are_too_many(std::size_t count, std::string_view key, const std::string& no
   return true;
 }
 
-std::vector<TableReader> read_groups(const TableReader& reader, ShapeConfig& config) {
+std::vector<TableReader> read_groups(const TableReader& reader, BudgetReader& budgets, ShapeConfig& config) {
   std::vector<TableReader> readers = reader.each_table("group", "shape.group");
   if (are_too_many(readers.size(), "group", "groups", reader)) return {};
   for (const TableReader& table : readers) {
     report_unknown_keys(table.table(), TableKind::shape_group, table.findings());
     GroupConfig& group = config.groups.emplace_back();
     for (const GroupKey& key : group_keys()) read_key(key, "group", table, group);
+    if (const auto floor = budgets.floor_of(table, group.place.budget, "ceiling"))
+      group.place.ceiling = floor;
   }
   return readers;
 }
 
-std::vector<TableReader> read_classes(const TableReader& reader, NetworkLists& lists, ShapeConfig& config) {
+std::vector<TableReader> read_classes(const TableReader& reader, NetworkLists& lists, BudgetReader& budgets,
+                                      ShapeConfig& config) {
   Findings& findings = reader.findings();
-  const bool link = reader.has("rate");
+  const bool link = reader.has("rate") || reader.has("budget");
   std::vector<TableReader> readers = reader.each_table("class", "shape.class");
   const toml::node* list = reader.table().get("class");
   if (!link && (list == nullptr || (list->is_array() && list->as_array()->empty()))) {
@@ -105,7 +110,7 @@ std::vector<TableReader> read_classes(const TableReader& reader, NetworkLists& l
   if (are_too_many(readers.size(), "class", "classes", reader)) return {};
   const std::size_t errors_before = findings.errors();
   for (const TableReader& table : readers)
-    config.classes.push_back(read_class(table.table(), link, lists, findings));
+    config.classes.push_back(read_class(table.table(), link, lists, budgets, findings));
   check_names_differ("class", config.classes, readers);
   if (findings.errors() == errors_before) warn_of_idle_classes(config.classes, readers, findings);
   return readers;
@@ -113,15 +118,40 @@ std::vector<TableReader> read_classes(const TableReader& reader, NetworkLists& l
 
 }  // namespace
 
-ShapeConfig read_shape(const toml::table& table, NetworkLists& lists, Findings& findings) {
+// Each instance of a pattern would use all that the host is granted.
+void refuse_budget_of_pattern(const ShapeConfig& shape, const TableReader& table, BudgetReader& budgets) {
+  budgets.refuse(table, "does not go with interface = " + quoted(shape.interface) +
+                            ": each interface that matches would use all that this host is granted; expected "
+                            "the name of one interface");
+}
+
+void refuse_budgets_of_pattern(const ShapeConfig& shape, const TableReader& reader,
+                               const std::vector<TableReader>& groups,
+                               const std::vector<TableReader>& classes, BudgetReader& budgets) {
+  if (!is_interface_pattern(shape.interface)) return;
+  if (reader.has("budget")) refuse_budget_of_pattern(shape, reader, budgets);
+  for (const TableReader& table : groups)
+    if (table.has("budget")) refuse_budget_of_pattern(shape, table, budgets);
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const std::vector<PlanConfig>& plans = shape.classes[i].plans;
+    const bool of_plan =
+        std::any_of(plans.begin(), plans.end(), [](const PlanConfig& plan) { return !plan.budget.empty(); });
+    if (of_plan || classes[i].has("budget")) refuse_budget_of_pattern(shape, classes[i], budgets);
+  }
+}
+
+ShapeConfig read_shape(const toml::table& table, NetworkLists& lists, BudgetReader& budgets,
+                       Findings& findings) {
   report_unknown_keys(table, TableKind::shape, findings);
   const TableReader reader(table, findings);
   ShapeDraft shape;
   for (const ShapeKey& key : shape_keys()) read_key(key, "shape", reader, shape);
+  if (const auto floor = budgets.floor_of(reader, shape.budget, "rate")) shape.rate = floor;
   report(settle_shape(shape), reader);
   const std::size_t errors_before = findings.errors();
-  const std::vector<TableReader> groups = read_groups(reader, shape);
-  const std::vector<TableReader> classes = read_classes(reader, lists, shape);
+  const std::vector<TableReader> groups = read_groups(reader, budgets, shape);
+  const std::vector<TableReader> classes = read_classes(reader, lists, budgets, shape);
+  refuse_budgets_of_pattern(shape, reader, groups, classes, budgets);
   check_tree(shape, {.shape = reader, .groups = groups, .classes = classes});
   if (findings.errors() == errors_before) report(check_accounting(shape), reader);
   if (shape.rate) shape.classes.push_back(default_class());

@@ -3,6 +3,7 @@
 
 #include <toml++/toml.h>
 
+#include "config/budget_reader.hpp"
 #include "config/findings.hpp"
 #include "config/network_lists.hpp"
 #include "vocabulary/config.hpp"
@@ -10,6 +11,7 @@
 namespace headgate {
 
 // Checks all that concerns the shape alone; what is wrong is reported and left at its default.
-ShapeConfig read_shape(const toml::table& table, NetworkLists& lists, Findings& findings);
+ShapeConfig read_shape(const toml::table& table, NetworkLists& lists, BudgetReader& budgets,
+                       Findings& findings);
 
 }  // namespace headgate

@@ -116,7 +116,7 @@ class TreeCheck {
 
   // What stands below the link alone has nothing to share where the link has no rate.
   void check_sharing() {
-    if (readers_.shape.has("rate")) return;
+    if (readers_.shape.has("rate") || readers_.shape.has("budget")) return;
     for (std::size_t i = 0; i < shape_.groups.size(); ++i) {
       if (shape_.groups[i].place.parent.empty() && !readers_.groups[i].has("parent"))
         refuse_shares(readers_.groups[i], "group", "parent");

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "config/names.hpp"
 #include "config/quantity.hpp"
 #include "config/quantity_text.hpp"
 
@@ -24,6 +25,12 @@ Reading read_bounded(std::int64_t number, std::int64_t least, std::int64_t most,
 
 void read_bit_rate(const Said& said, std::optional<BitRate>& rate) {
   said.quantity(QuantityKind::bit_rate, [&](const std::string& text) { return read_bit_rate(text, rate); });
+}
+
+Reading read_budget_name(const std::string& text, std::string& budget) {
+  Reading reading = check_budget_name(text);
+  if (reading.ok()) budget = text;
+  return reading;
 }
 
 void read_priority(const Said& said, TreePlace& place) {

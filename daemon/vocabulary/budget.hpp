@@ -1,7 +1,9 @@
 // A budget: one rate that headgated daemons on several hosts share.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "headgate/clock.hpp"
 #include "headgate/units.hpp"
@@ -23,5 +25,17 @@ enum class OnLoss : std::uint8_t {
   hold,  // what it was granted last
   open,  // all
 };
+
+// As the configuration says it.
+struct BudgetConfig {
+  std::string name;
+  BudgetTerms terms;
+  OnLoss on_loss = OnLoss::floor;
+  std::string redis;          // "unix:/run/redis/redis.sock", "host:port"
+  std::string password_file;  // empty: no password
+  bool operator==(const BudgetConfig&) const = default;
+};
+
+inline constexpr std::size_t kMaxBudgets = 1000;  // of a host
 
 }  // namespace headgate

@@ -13,6 +13,7 @@
 
 #include "headgate/clock.hpp"
 #include "headgate/units.hpp"
+#include "vocabulary/budget.hpp"
 #include "vocabulary/flow_key.hpp"
 #include "vocabulary/network_set.hpp"
 #include "vocabulary/plan_member.hpp"
@@ -101,6 +102,7 @@ struct Selectors {
 struct TreePlace {
   std::string parent;              // a group's name; empty: the link
   std::optional<BitRate> ceiling;  // never more than this
+  std::string budget;              // the ceiling goes by it, from its floor up; empty: by none
   std::uint8_t priority = 3;       // 0 first, to kMaxPriority
   std::uint32_t weight = 1;        // of its parent's excess, among those of its priority; 1 … kMaxWeight
   bool operator==(const TreePlace&) const = default;
@@ -154,7 +156,8 @@ struct PoliceConfig {
 // all together have one.
 struct PlanConfig {
   std::string name;
-  Rate rate;  // at least one of the two is set
+  Rate rate;           // at least one of the two is set
+  std::string budget;  // the rate goes by it, from its floor up; empty: by none
   Burst burst;
   QueueCapacity queue;       // the class's, unless it is said
   bool together = false;     // one bucket, one queue and one flow record for all members
@@ -174,6 +177,7 @@ struct ClassConfig {
   ClassAction action = ClassAction::shape;
   PoliceConfig police;   // where it is policed: no queue, outside of any tree
   bool control = false;  // takes control traffic too
+  std::string budget;    // the rate goes by it, from its floor up; empty: by none
   LinkLayer link_layer;  // its shape's
   // Of the rates that its packets share with other classes, link and ceilings: the least. Its shape's.
   std::optional<BitRate> narrowest;
@@ -218,6 +222,7 @@ struct ShapeConfig {
   std::uint32_t mpu = 0;      // up to kMaxMpu
 
   std::optional<BitRate> rate;      // the link's
+  std::string budget;               // the link's rate goes by it, from its floor up; empty: by none
   std::vector<GroupConfig> groups;  // a parent may stand behind those that it is a parent of
 
   std::vector<ClassConfig> classes;  // the first that matches takes the packet
@@ -270,6 +275,7 @@ struct DaemonConfig {
 
 struct Config {
   DaemonConfig daemon;
+  std::vector<BudgetConfig> budgets;
   std::vector<ShapeConfig> shapes;
   bool operator==(const Config&) const = default;
 };
