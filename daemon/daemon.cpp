@@ -125,6 +125,7 @@ Daemon::Daemon(Config config, ConfigTexts texts, CommandLine command_line, Compi
                  .log = log_as_info,
                  .warn = log_as_warning,
                  .meanwhile = [this] { feed_meanwhile(); }}),
+      budgets_(log_as_info, log_as_warning),
       live_(*this, command_line_.config ? std::string() : command_line_.config_path, std::move(texts),
             std::move(config)),
       operators_(config_.daemon.operators.empty() ? std::nullopt : find_group(config_.daemon.operators)) {
@@ -139,8 +140,8 @@ Daemon::Daemon(Config config, ConfigTexts texts, CommandLine command_line, Compi
   signals_ = open_signals();
   ticker_ = open_ticker();
   events_ = FileDescriptor(checked("epoll_create1", epoll_create1(EPOLL_CLOEXEC)));
-  for (const int descriptor :
-       {signals_.get(), ticker_.get(), link_monitor_.descriptor(), control_socket_->descriptor()}) {
+  for (const int descriptor : {signals_.get(), ticker_.get(), link_monitor_.descriptor(),
+                               control_socket_->descriptor(), budgets_.descriptor()}) {
     epoll_event event{.events = EPOLLIN, .data = {.fd = descriptor}};
     checked("epoll_ctl", epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event));
   }
@@ -153,6 +154,7 @@ Daemon::Daemon(Config config, ConfigTexts texts, CommandLine command_line, Compi
   Messages said;
   patterns_.configure(config_.shapes, said);
   start_missing_instances();
+  budgets_.put_in_force(config_);
   matches_.drop_unused();
 }
 
@@ -218,6 +220,7 @@ void Daemon::wait_for_events() {
     if (descriptor == ticker_.get()) tick();
     if (descriptor == link_monitor_.descriptor()) handle_links();
     if (descriptor == control_socket_->descriptor()) control_socket_->dispatch();
+    if (descriptor == budgets_.descriptor()) budgets_.work(shapes_);
   }
 }
 
@@ -389,6 +392,7 @@ DaemonStatus Daemon::status() {
   for (const auto& shape : shapes_) shape->ask_for_statistics();
   const Instant patience = MonotonicClock().now() + kAnswerPatience;
   for (const auto& shape : shapes_) status.shapes.push_back(shape->statistics(patience));
+  status.budgets = budgets_.statistics();
   status.patterns = patterns_.statistics(shapes_, status.shapes);
   return status;
 }
@@ -617,6 +621,8 @@ Daemon::Messages Daemon::put_in_force(Config next) {
   put_in_force(changed, messages);
   member_changes_ = std::move(member_changes);
   config_.shapes = next.shapes;
+  if (config_.budgets != next.budgets) messages.emplace_back("changed: budgets");
+  config_.budgets = next.budgets;
   end_all_but(present, messages);
   for (auto& shape : added) {
     messages.push_back("now shaped: " + shape->title());
@@ -625,6 +631,7 @@ Daemon::Messages Daemon::put_in_force(Config next) {
   patterns_.configure(next.shapes, messages);
   patterns_.retry_all();
   start_missing_instances();
+  budgets_.put_in_force(config_);
   workers_.end_unused();
   for (const std::string& name : fixed_settings_changed(config_.daemon, next.daemon)) {
     messages.push_back("daemon." + name + " takes effect at the next start");

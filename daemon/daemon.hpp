@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "budgets.hpp"
 #include "config/command_line.hpp"
 #include "config/compiled_matches.hpp"
 #include "control/control_handler.hpp"
@@ -117,6 +118,7 @@ class Daemon : public DaemonControl, private ConfigHost {
   Shapes shapes_;        // whole ones at any time at which a worker is waited for
   Patterns patterns_;
   MemberChanges member_changes_;
+  Budgets budgets_;
   LiveConfig live_;
   std::optional<gid_t> operators_;  // of [daemon] operators, where there is such a group
   bool look_again_ = false;         // for instances, at the next tick

@@ -40,6 +40,18 @@ struct SharedSeats {
 // What a shape may use at each of its workers.
 ShaperLimits limits_of(const DaemonConfig& daemon, const ShapeConfig& config);
 
+// By worker: the serial of the lease that it goes by.
+using LeaseInForce = std::vector<std::shared_ptr<std::atomic<std::uint64_t>>>;
+
+// What went through some places of a shape so far, as its workers tell.
+struct PlaceDemands {
+  bool are_there() const;                   // or the workers have not answered yet
+  RateDemand sum(std::size_t place) const;  // of all workers; when they are there
+
+  std::vector<std::vector<RateDemand>> of_parts;
+  std::vector<std::future<void>> answers;
+};
+
 class Shape {
  public:
   // Throws a sentence for the administrator. `common`, `matches`, `workers` and `memory` outlive the shape. `log` gets what is
@@ -107,6 +119,11 @@ class Shape {
   // `members`: how many the class has then; `all` names them.
   void change_member(const std::string& class_name, const Member& member, std::size_t members,
                      const std::function<std::vector<Member>()>& all);
+
+  // A rate at all workers; `in_force` has each worker's serial. False: they have not taken the classes of the last reload yet.
+  bool lease(LeasedRate rate, LeaseInForce& in_force);
+  // Null: likewise.
+  std::shared_ptr<const PlaceDemands> ask_for_demands(const std::vector<RatePlace>& places);
 
   // In config(), of each class whose members have been changed since it was put in force: `all`.
   void note_members(const std::function<std::vector<Member>(const ClassConfig&)>& all);

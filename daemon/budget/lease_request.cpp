@@ -60,6 +60,10 @@ class Words {
 
 }  // namespace
 
+std::string_view to_text(GrantBound bound) {
+  return kBounds[static_cast<std::size_t>(bound)];
+}
+
 std::string budget_key(std::string_view budget) {
   return "headgate:{" + std::string(budget) + "}";
 }

@@ -32,6 +32,8 @@ enum class GrantBound : std::uint8_t {
   old,       // no grant: the request is not newer than one that Redis has had of the same host
 };
 
+std::string_view to_text(GrantBound bound);  // "want", "share", …
+
 struct LeaseReply {
   std::string epoch;
   std::uint64_t event = 0;   // the number of the request in the epoch

@@ -194,6 +194,8 @@ Json answer_show(const Request& request, DaemonControl& daemon) {
     if (request.instances || shape.config.pattern.empty()) shapes.push_back(to_json(shape));
   Json& patterns = reply["patterns"] = Json::array();
   for (const PatternStatistics& pattern : status.patterns) patterns.push_back(to_json(pattern));
+  Json& budgets = reply["budgets"] = Json::array();
+  for (const BudgetStatistics& budget : status.budgets) budgets.push_back(to_json(budget));
   return reply;
 }
 

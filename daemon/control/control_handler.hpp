@@ -28,6 +28,7 @@ struct DaemonStatus {
   std::vector<std::string> kernel_lacks;    // and what follows from it, a sentence each
   std::vector<ShapeStatistics> shapes;      // instances of patterns among them
   std::vector<PatternStatistics> patterns;  // in order of the configuration
+  std::vector<BudgetStatistics> budgets;    // that something goes by
 };
 
 struct FlowsQuery {

@@ -200,4 +200,29 @@ Json to_json(const PatternStatistics& pattern) {
   return json;
 }
 
+Json to_json(const BudgetStatistics& budget) {
+  const auto seconds = [](const std::optional<Duration>& time) {
+    return time ? Json(std::chrono::duration<double>(*time).count()) : Json();
+  };
+  Json json = {{"name", budget.config.name},
+               {"interface", budget.interface},
+               {"direction", to_text(budget.direction)},
+               {"want_bps", budget.want.bits_per_second},
+               {"rate_bps", budget.rate ? Json(budget.rate->bits_per_second) : Json()},
+               {"lease_ends_in_s", seconds(budget.ends_in)},
+               {"answered_ago_s", seconds(budget.answered_ago)},
+               {"trouble", budget.trouble.empty() ? Json() : Json(budget.trouble)},
+               {"told", nullptr}};
+  if (const auto& told = budget.told) {
+    json["told"] = {{"bound", told->bound},
+                    {"share_bps", told->share.bits_per_second},
+                    {"used_bps", told->used.bits_per_second},
+                    {"hosts", told->hosts},
+                    {"agreed", told->agreed}};
+  }
+  for (const BudgetKey& key : budget_keys())
+    if (key.write != nullptr) json["config"][std::string(key.json_name)] = key.write(budget.config);
+  return json;
+}
+
 }  // namespace headgate

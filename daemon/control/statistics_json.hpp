@@ -22,6 +22,7 @@ nlohmann::ordered_json to_json(const FlowStatistics& flow, const ClassConfig& co
 std::string plan_name(PlanNumber plan, const ClassConfig& config);
 
 nlohmann::ordered_json to_json(const ShapeStatistics& shape);
+nlohmann::ordered_json to_json(const BudgetStatistics& budget);
 // The sums as those of a shape, with the names of the interfaces that are shaped, and of those that are not.
 nlohmann::ordered_json to_json(const PatternStatistics& pattern);
 

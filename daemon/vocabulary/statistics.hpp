@@ -140,6 +140,26 @@ struct ShapeStatistics {
   ShapeConfig config;  // what is in force
 };
 
+// A budget that this host shares: what it has of it, and what it was told.
+struct BudgetStatistics {
+  BudgetConfig config;
+  std::string interface;  // of the shape that goes by it
+  Direction direction = Direction::egress;
+  BitRate want;
+  std::optional<BitRate> rate;           // what holds now; none: all may pass
+  std::optional<Duration> ends_in;       // the lease; none: there is none, what holds is for who is cut off
+  std::optional<Duration> answered_ago;  // none: never
+  struct Told {
+    BitRate share;            // this host's, of what all want
+    BitRate used;             // by all hosts together, the floors of those that are not there included
+    std::uint32_t hosts = 0;  // that are there
+    std::string bound;        // of the grant: "want", "share", "others", "learning", "hosts", "old"
+    bool agreed = true;       // all hosts say the same of the budget
+  };
+  std::optional<Told> told;
+  std::string trouble;  // why there was no answer the last time; empty: there was one
+};
+
 // An interface that matches a pattern and that the kernel, or what it is, does not let us shape.
 struct UnshapedInterface {
   std::string interface;
