@@ -15,6 +15,21 @@ set key {key}
 {more}
 """
 
+PANELS = """set terminal svg size 1000,400 font "sans-serif,13" background "white"
+set output "{output}"
+set multiplot layout 1,2 title "One flow at 10 Mbit/s, offered ten times as much, at the far end"
+set grid
+set key right top
+"""
+RATE_PANEL = """set xlabel "ms since its first packet"
+set ylabel "Mbit/s, in windows of 10 ms"
+set yrange [0:110]
+"""
+SPACING_PANEL = """set xrange [0:{until}]
+set ylabel "ms since the packet before"
+set yrange [0:1.5]
+"""
+
 
 def _draw(name, title, x, y, lines, key="right top", more="", style="lines linewidth 2"):
     """`lines` are points (x, y) by their names."""
@@ -44,11 +59,33 @@ def draw_spacing(figure, rate=10_000):
                  more="set logscale xy\nset xrange [0.1:]\nset yrange [0.01:100]", key="left bottom")
 
 
-def draw_start(figure):
-    lines = {side: [(10 * index + 5, rate) for index, rate in enumerate(rates[:30])]
-             for side, rates in figure.series.items()}
-    return _draw("start", "10 Mbit/s: what a flow gets at its start", "ms since its first packet",
-                 "Mbit/s, in windows of 10 ms", lines, more="set yrange [0:]", style="linespoints linewidth 2")
+def _rates(arrivals, window=10, until=300, bits=8000):
+    """Mbit/s in each window, by its middle; `arrivals` in ms, of packets of so many bits."""
+    counts = [0] * (until // window)
+    for at in arrivals:
+        if at < until:
+            counts[int(at // window)] += 1
+    return [(window * index + window / 2, count * bits / window / 1e3) for index, count in enumerate(counts)]
+
+
+def draw_start(figure, until=40):
+    """Two panels: rate and spacing of each side, of the same packets."""
+    output = OUTPUT / "start.svg"
+    sides = list(figure.series)
+    if not sides:
+        return None
+    commands = [PANELS.format(output=output)]
+    for number, arrivals in enumerate(figure.series.values()):
+        gaps = [(after, after - before) for before, after in zip(arrivals, arrivals[1:]) if after < until]
+        for name, points in ((f"$rates{number}", _rates(arrivals)), (f"$gaps{number}", gaps)):
+            commands += [f"{name} << end", *(f"{x} {y}" for x, y in points), "end"]
+    for data, settings, style in (("rates", RATE_PANEL, "linespoints linewidth 2 pointsize 0.5"),
+                                  ("gaps", SPACING_PANEL, "points pointsize 0.5")):
+        commands.append(settings.format(until=until))
+        commands.append("plot " + ", ".join(f'${data}{number} using 1:2 with {style} title "{side}"'
+                                            for number, side in enumerate(sides)))
+    subprocess.run(["gnuplot"], input="\n".join(commands) + "\n", text=True, check=True)
+    return output
 
 
 def draw_cost(figure):

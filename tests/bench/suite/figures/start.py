@@ -30,7 +30,8 @@ def one_round(path, side):
         far, cpu = paths.FarEnd(path, keep_records=True), CpuTime()
         paths.Source(path, "--size", FRAME, "--rate", OFFERED, "--seconds", LASTS).finish()
         used = cpu.per_second()
-        return by_window(far.stop(settle=0)["records"]), used
+        records = far.stop(settle=0)["records"]
+        return by_window(records), [(at - records[0][0]) / 1e6 for at, _, _ in records], used
 
 
 def measure(figure, effort):
@@ -46,8 +47,7 @@ def measure(figure, effort):
     try:
         table = Table("rate at the far end; the ratio is that of the first 10 ms:", ours.name, METRICS, compared="first")
         for side in effort.turns([ours, *peers]):
-            rates, used = one_round(path, side)
-            figure.series[side.name] = rates
+            rates, figure.series[side.name], used = one_round(path, side)
             table.add(side.name, {"first": rates[0], "second": rates[1], "later": sum(rates[20:30]) / 10, "cpu": used})
         figure.show(table)
     finally:
