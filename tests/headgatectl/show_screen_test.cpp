@@ -61,6 +61,9 @@ TEST(ShowScreen, SaysHowManyMembersThePlansOfAClassHave) {
   plans[0]["together"] = true;
   EXPECT_NE(show_screen(reply, {}, {}, {}).find("\n    plans: acme 10mbit 3 members together\n"),
             std::string::npos);
+  plans[0]["budget"] = "uplink";
+  EXPECT_NE(show_screen(reply, {}, {}, {}).find("\n    plans: acme budget uplink 3 members together\n"),
+            std::string::npos);
   plans = Json::array();
   EXPECT_EQ(show_screen(reply, {}, {}, {}).find("plans"), std::string::npos);
 }
@@ -80,6 +83,100 @@ TEST(ShowScreen, NamesSoManyPlansAsFitOnALine) {
   plans[0] = plan("x", "1mbit", 7);
   plans[0]["name"] = std::string(64, 'x');
   EXPECT_NE(show_screen(reply, {}, {}, {}).find("x 1mbit 7 members and 15 more\n"), std::string::npos);
+}
+
+// One that is well: it has its share.
+BudgetStatistics some_budget() {
+  using namespace std::chrono_literals;
+  BudgetConfig config{.name = "uplink",
+                      .terms = {{100'000'000}, {1'000'000}, 8, 2s},
+                      .redis = "10.0.0.1:6379",
+                      .password_file = "/etc/headgate/redis-password"};
+  return {.config = config,
+          .interface = "eth0",
+          .want = {128'000'000},
+          .rate = BitRate{42'400'000},
+          .ends_in = 1900ms,
+          .answered_ago = 100ms,
+          .told = BudgetStatistics::Told{
+              .share = {42'400'000}, .used = {99'000'000}, .hosts = 3, .bound = "share", .agreed = true}};
+}
+
+std::string budget_screen(const BudgetStatistics& budget) {
+  FakeDaemon daemon;
+  daemon.status_now.budgets = {budget};
+  const std::string screen = show_screen(show(daemon), {}, {}, {});
+  return screen.substr(std::min(screen.find("\nbudget "), screen.size()));
+}
+
+TEST(ShowScreen, SaysWhatThisHostHasOfABudgetAndWhy) {
+  BudgetStatistics budget = some_budget();
+  const std::string head = "\nbudget uplink  eth0 egress  42.4 Mbit/s of 100 Mbit/s, wants 128 Mbit/s: ";
+  const std::string times = "; lease ends in 1.90 s, answered 100 ms ago\n";
+  EXPECT_EQ(budget_screen(budget), head + "its share among 3 hosts (max-min)" + times);
+  budget.told->bound = "others";
+  EXPECT_EQ(budget_screen(budget),
+            head + "what the others leave, among 3 hosts, until they have given back" + times);
+  budget.told->bound = "learning";
+  EXPECT_EQ(budget_screen(budget),
+            head + "learning: for one lease Redis cannot know what was granted before" + times);
+  budget.told->bound = "hosts";
+  EXPECT_EQ(budget_screen(budget), head + "the floor: more hosts than hosts = 8" + times);
+  budget.told->bound = "old";
+  EXPECT_EQ(budget_screen(budget), head + "no grant: Redis has a newer request of this host" + times);
+  budget.told->bound = "want";
+  budget.told->hosts = 1;
+  EXPECT_EQ(budget_screen(budget), head + "all that it wants, among 1 host" + times);
+}
+
+TEST(ShowScreen, SaysThatTheHostsOfABudgetDisagree) {
+  BudgetStatistics budget = some_budget();
+  budget.told->agreed = false;
+  EXPECT_NE(
+      budget_screen(budget).find(
+          " ago\n    the hosts' files say different rates, floors, hosts or leases: the strictest hold\n"),
+      std::string::npos);
+}
+
+TEST(ShowScreen, SaysThatThereWasNoAnswerWhileALeaseGoesOn) {
+  BudgetStatistics budget = some_budget();
+  budget.trouble = "Redis at 10.0.0.1:6379: no answer within 500000 us";
+  EXPECT_NE(budget_screen(budget).find("; lease ends in 1.90 s, answered 100 ms ago: Redis at 10.0.0.1:6379: "
+                                       "no answer within 500000 us\n"),
+            std::string::npos);
+}
+
+TEST(ShowScreen, SaysThatAHostIsCutOffFromABudget) {
+  BudgetStatistics budget = some_budget();
+  budget.ends_in.reset();
+  budget.rate = BitRate{1'000'000};
+  budget.trouble = "Redis at 10.0.0.1:6379: cannot connect: Connection refused";
+  EXPECT_EQ(budget_screen(budget),
+            "\nbudget uplink  eth0 egress  1.00 Mbit/s of 100 Mbit/s, wants 128 Mbit/s: cut off, the floor, "
+            "answered 100 ms ago: Redis at 10.0.0.1:6379: cannot connect: Connection refused\n");
+  budget.config.on_loss = OnLoss::hold;
+  EXPECT_NE(budget_screen(budget).find(": cut off, on_loss = \"hold\", answered"), std::string::npos);
+  budget.config.on_loss = OnLoss::open;
+  budget.rate.reset();
+  EXPECT_NE(
+      budget_screen(budget).find("  no limit of 100 Mbit/s, wants 128 Mbit/s: cut off, on_loss = \"open\", "),
+      std::string::npos);
+  budget = some_budget();
+  budget.ends_in.reset();
+  budget.answered_ago.reset();
+  budget.told.reset();
+  EXPECT_NE(budget_screen(budget).find(": cut off, the floor, no answer yet\n"), std::string::npos);
+}
+
+TEST(ShowScreen, NamesTheBudgetInPlaceOfARate) {
+  const Json of_class = {{"rate", {"1mbit"}}, {"ceiling", "5mbit"}, {"budget", "uplink"}};
+  EXPECT_EQ(limits_text(of_class), "<=5mbit budget uplink");
+  const Json fair = {{"rate", Json::array()}, {"fair", true}, {"ceiling", "1mbit"}, {"budget", "uplink"}};
+  EXPECT_EQ(limits_text(fair), "fair budget uplink");
+  EXPECT_EQ(limits_text({{"name", "office"}, {"ceiling", "1mbit"}, {"budget", "uplink"}}), "budget uplink");
+  EXPECT_EQ(link_limit({{"rate", "1mbit"}, {"budget", "uplink"}}), "budget uplink");
+  EXPECT_EQ(link_limit({{"rate", "1mbit"}, {"budget", nullptr}}), "1mbit");
+  EXPECT_EQ(link_limit({{"rate", nullptr}}), "");
 }
 
 TEST(ShowScreen, SaysWhatIsNotAsByDefault) {

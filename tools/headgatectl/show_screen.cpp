@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "budget_lines.hpp"
 #include "human_text.hpp"
 
 namespace headgate {
@@ -151,7 +152,7 @@ class ShapeScreen {
     for (const Json& item : groups_of(shape_)) groups_below_[text_of(item, "parent")].push_back(&item);
     sums_ = sums_of(shape_);
     if (previous_) sums_before_ = sums_of(*previous_);
-    const std::string link = text_of(shape_, "rate");
+    const std::string link = link_limit(shape_);
     if (link.empty()) return add_below("", 0);
     for (const Json& item : shape_["classes"])
       if (is_outside(item)) add_class(item, 0);
@@ -275,7 +276,7 @@ class ShapeScreen {
   }
 
   static std::string plan_text(const Json& plan) {
-    std::string text = text_of(plan, "name") + " " + words(plan.value("rate", Json::array()));
+    std::string text = text_of(plan, "name") + " " + limits_text(plan);
     const auto members = plan.find("members");
     if (members == plan.end()) return text;
     text += " " + whole_text(*members) + (*members == 1 ? " member" : " members");
@@ -404,15 +405,26 @@ std::string link_name(const Json& shape) {
 }
 
 std::string limits_text(const Json& item) {
-  std::string text = item.contains("rate") ? words(item["rate"]) : "";
+  // In place of its rate; of the ceiling, where it has none.
+  const std::string budget = text_of(item, "budget");
+  const bool has_own_ceiling =
+      budget.empty() || (item.contains("rate") && item.value("fair", Json()) != Json(true));
+  std::string text = item.contains("rate") && budget.empty() ? words(item["rate"]) : "";
   const auto add = [&text](const std::string& word) { text += (text.empty() ? "" : " ") + word; };
   if (const std::string limit = text_of(item, "limit"); !limit.empty())
     add(limit + " in " + text_of(item, "window"));
   if (is_policed(item)) add("policed");
   if (item.value("fair", Json()) == Json(true)) add("fair");
   if (const std::string guarantee = text_of(item, "guarantee"); !guarantee.empty()) add(">=" + guarantee);
-  if (const std::string ceiling = text_of(item, "ceiling"); !ceiling.empty()) add("<=" + ceiling);
+  if (const std::string ceiling = text_of(item, "ceiling"); !ceiling.empty() && has_own_ceiling)
+    add("<=" + ceiling);
+  if (!budget.empty()) add("budget " + budget);
   return text;
+}
+
+std::string link_limit(const Json& shape) {
+  const std::string budget = text_of(shape, "budget");
+  return budget.empty() ? text_of(shape, "rate") : "budget " + budget;
 }
 
 std::string daemon_line(const Json& reply) {
@@ -444,6 +456,9 @@ std::string show_screen(const Json& reply, const Json& previous, const ShowOptio
     for (const Json& shape : reply["shapes"])
       if (is_instance_of(shape, pattern)) add_shape(shape);
   }
+  const Json budgets = reply.value("budgets", Json::array());
+  if (!budgets.empty()) screen += "\n";
+  for (const Json& budget : budgets) screen += budget_lines(budget, style);
   return screen;
 }
 

@@ -24,8 +24,11 @@ double seconds_between(const nlohmann::ordered_json& earlier, const nlohmann::or
 // Of a shape or a pattern: "eth0 egress", or "eth0 to eth1".
 std::string link_name(const nlohmann::ordered_json& shape);
 
-// What a class or group may have of what is above it: "1000pps fair", ">=2mbit <=10mbit".
+// What a class or group may have of what is above it: "1000pps fair", ">=2mbit <=10mbit", "budget uplink".
 std::string limits_text(const nlohmann::ordered_json& item);
+
+// What its link may have: "100mbit", "budget uplink"; "": it has none.
+std::string link_limit(const nlohmann::ordered_json& shape);
 
 // "headgated 0.1.0, process 1234, up 2 h 13 min, /etc/headgate/headgate.toml"
 std::string daemon_line(const nlohmann::ordered_json& reply);

@@ -89,7 +89,7 @@ std::string trouble_of(const Json& shape) {
 Row link_row(const std::string& key, const Json& shape) {
   Row row{.key = key,
           .name = link_name(shape),
-          .limit = shape.value("rate", Json()).is_string() ? shape["rate"].get<std::string>() : "",
+          .limit = link_limit(shape),
           .trouble = trouble_of(shape),
           .queued = shape.at("queued").at("packets"),
           .opens = true};
