@@ -67,6 +67,26 @@ TEST_F(ExporterTest, SaysThatThereIsNoDaemonAndGoesOn) {
   EXPECT_EQ(ask("/health").status, 200);
 }
 
+TEST_F(ExporterTest, TellsTheBudgetAndNotItsFloor) {
+  ShapeConfig& eth0 = daemon.status_now.shapes[0].config;
+  eth0.rate = BitRate{1'000'000};
+  eth0.budget = "uplink";
+  eth0.groups = {{.name = "office", .place = {.ceiling = BitRate{2'000'000}, .budget = "office"}}};
+  ClassConfig& clients = eth0.classes[1];
+  clients.rate = {std::nullopt, BitRate{3'000'000}};
+  clients.budget = "clients";
+  clients.place.ceiling = BitRate{4'000'000};
+  ServedSocket server(options.control, handler());
+  const Json shape = Json::parse(ask("/api/show").body)["shapes"][0];
+  EXPECT_EQ(shape["budget"], "uplink");
+  EXPECT_EQ(shape["rate"], Json());
+  EXPECT_EQ(shape["groups"][0]["budget"], "office");
+  EXPECT_EQ(shape["groups"][0]["ceiling"], Json());
+  EXPECT_EQ(shape["classes"][1]["budget"], "clients");
+  EXPECT_EQ(shape["classes"][1]["rate"], Json::array());
+  EXPECT_EQ(shape["classes"][1]["ceiling"], "4mbit");
+}
+
 TEST_F(ExporterTest, KeepsAddressesToItselfUnlessTold) {
   daemon.status_now.shapes[0].config.classes[1].match = "host 192.0.2.77";
   add_pattern(daemon);

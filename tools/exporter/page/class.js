@@ -9,6 +9,7 @@ function settings(object) {
   if (object.bypass) return 'not shaped';
   const parts = [];
   if (object.rate?.length) parts.push(object.rate.join(', ') + (object.key?.[0] === 'class' ? '' : ` per ${object.key.join(' ')}`));
+  if (object.budget) parts.push(`budget ${object.budget}`);
   if (object.action === 'police') parts.push('policed');
   if (object.guarantee) parts.push(`guaranteed ${object.guarantee}`);
   if (object.ceiling) parts.push(`at most ${object.ceiling}`);
@@ -56,7 +57,7 @@ export function groupRow(view, key, group, depth, sum) {
   const ceiling = bytesOfRate(group.ceiling);
   return make('tr', { 'data-key': key, class: 'group' },
     make('th', { scope: 'row', class: `name depth${Math.min(depth, 4)}` }, make('span', { class: 'opener' }, group.name),
-      make('small', null, `group${group.ceiling ? ` · at most ${group.ceiling}` : ''}`)),
+      make('small', null, `group${group.budget ? ` · budget ${group.budget}` : group.ceiling ? ` · at most ${group.ceiling}` : ''}`)),
     make('td', { class: 'trend' }, ceiling ? bar(ceiling, [[sum.bytes ?? 0, 'sent']]) : null),
     make('td', { class: 'number now', 'data-label': 'now' }, rate(view.unit === 'packets' ? sum.packets : sum.bytes, view.unit)),
     make('td', { colspan: COLUMNS - 3, class: 'rest' }));
@@ -85,7 +86,7 @@ function flowTable(view, key, object) {
 
 function plans(object) {
   if (!object.plans?.length) return null;
-  return object.plans.map((plan) => `${plan.name} ${plan.rate.join(', ')} (${count(plan.members)}${plan.together ? ' together' : ''})`).join(' · ');
+  return object.plans.map((plan) => `${plan.name} ${plan.budget ? `budget ${plan.budget}` : plan.rate.join(', ')} (${count(plan.members)}${plan.together ? ' together' : ''})`).join(' · ');
 }
 
 function matches(object) {

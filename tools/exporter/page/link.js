@@ -38,7 +38,7 @@ function headline(view, shape, key) {
   return make('div', { class: 'headline' },
     make('div', { class: 'figures' },
       make('p', { class: 'big' }, rate(sent.at(-1) ?? null, unit)),
-      make('p', { class: 'faint' }, shape.rate ? `of ${rate(link, 'bits')}` : 'sent'),
+      make('p', { class: 'faint' }, shape.budget ? `of budget ${shape.budget}` : shape.rate ? `of ${rate(link, 'bits')}` : 'sent'),
       link ? bar(link, [[bytesNow ?? 0, 'sent']]) : null,
       make('p', { class: 'small' }, make('span', { class: lost > 0 ? 'bad' : '' }, `${lost > 0 ? rate(lost, 'packets') : '0'} dropped`),
         ` · ${count(shape.queued.packets)} queued`)),
