@@ -188,8 +188,8 @@ def test_a_wrong_command_line_and_an_address_that_is_taken_are_said(net, program
 # A dashboard and rules
 
 RULES = ROOT / "share/prometheus/headgate.rules.yml"
-# Of a system where nothing is wrong, no packet is lost, and no class marks or polices.
-EMPTY = ["headgate_packets_marked_total", "headgate_packets_remarked_total"]
+# Of a system where nothing is wrong, no packet is lost, no class marks or polices, and nothing goes by a budget.
+EMPTY = ["headgate_packets_marked_total", "headgate_packets_remarked_total", "headgate_budget_"]
 
 
 def dashboard_expressions():

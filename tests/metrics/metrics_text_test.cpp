@@ -65,6 +65,58 @@ TEST(MetricsText, HasWhatEachClassCounted) {
   EXPECT_EQ(found.count(of("headgate_class_rate_bytes_per_second", kClients)), 0u);
 }
 
+TEST(MetricsText, HasWhatThisHostHasOfABudget) {
+  using namespace std::chrono_literals;
+  FakeDaemon daemon;
+  BudgetStatistics budget{
+      .config = {.name = "uplink",
+                 .terms = {{100'000'000}, {1'000'000}, 8, 2s},
+                 .redis = "10.0.0.1:6379",
+                 .password_file = "/etc/headgate/redis-password"},
+      .interface = "eth0",
+      .want = {128'000'000},
+      .rate = BitRate{40'000'000},
+      .ends_in = 1900ms,
+      .answered_ago = 100ms,
+      .told = BudgetStatistics::Told{
+          .share = {48'000'000}, .used = {96'000'000}, .hosts = 3, .bound = "others", .agreed = true}};
+  daemon.status_now.budgets = {budget};
+  const std::string labels = R"(interface="eth0",direction="egress",budget="uplink")";
+  auto found = samples(daemon);
+  EXPECT_EQ(found.at(of("headgate_budget_rate_bytes_per_second", labels)), 5'000'000);
+  EXPECT_EQ(found.at(of("headgate_budget_want_bytes_per_second", labels)), 16'000'000);
+  EXPECT_EQ(found.at(of("headgate_budget_share_bytes_per_second", labels)), 6'000'000);
+  EXPECT_EQ(found.at(of("headgate_budget_used_bytes_per_second", labels)), 12'000'000);
+  EXPECT_EQ(found.at(of("headgate_budget_hosts", labels)), 3);
+  EXPECT_EQ(found.at(of("headgate_budget_cut_off", labels)), 0);
+  EXPECT_EQ(found.at(of("headgate_budget_answer_age_seconds", labels)), 0.1);
+  EXPECT_EQ(found.at(of("headgate_budget_total_bytes_per_second", labels)), 12'500'000);
+  EXPECT_EQ(found.at(of("headgate_budget_floor_bytes_per_second", labels)), 125'000);
+  EXPECT_EQ(found.at(of("headgate_budget_disagreement", labels)), 0);
+
+  daemon.status_now.budgets[0].told->agreed = false;
+  daemon.status_now.budgets[0].trouble = "Redis at 10.0.0.1:6379: cannot connect: Connection refused";
+  EXPECT_EQ(samples(daemon).at(of("headgate_budget_disagreement", labels)), 1);
+  EXPECT_EQ(text_of(show(daemon)).find("10.0.0.1"), std::string::npos);
+}
+
+TEST(MetricsText, SaysThatAHostIsCutOffFromABudget) {
+  using namespace std::chrono_literals;
+  FakeDaemon daemon;
+  daemon.status_now.budgets = {{.config = {.name = "uplink",
+                                           .terms = {{100'000'000}, {1'000'000}, 8, 2s},
+                                           .on_loss = OnLoss::open,
+                                           .redis = "unix:/run/redis/redis.sock"},
+                                .interface = "eth0"}};
+  const std::string labels = R"(interface="eth0",direction="egress",budget="uplink")";
+  auto found = samples(daemon);
+  EXPECT_EQ(found.at(of("headgate_budget_cut_off", labels)), 1);
+  for (const char* absent :
+       {"headgate_budget_rate_bytes_per_second", "headgate_budget_share_bytes_per_second",
+        "headgate_budget_hosts", "headgate_budget_answer_age_seconds"})
+    EXPECT_EQ(found.count(of(absent, labels)), 0u) << absent;
+}
+
 TEST(MetricsText, HasWhatEachInterfaceCounted) {
   FakeDaemon daemon;
   daemon.status_now.shapes[0].starved = true;

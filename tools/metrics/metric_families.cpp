@@ -67,6 +67,27 @@ constexpr MetricFamily kGroupMetrics[] = {
      bytes_per_second},
 };
 
+constexpr MetricFamily kBudgetMetrics[] = {
+    {"headgate_budget_rate_bytes_per_second", gauge,
+     "What this host may send now; without a sample it has no limit.", "/rate_bps", bytes_of_bits},
+    {"headgate_budget_want_bytes_per_second", gauge, "What this host wants to send.", "/want_bps",
+     bytes_of_bits},
+    {"headgate_budget_share_bytes_per_second", gauge, "This host's fair share, as Redis told last.",
+     "/told/share_bps", bytes_of_bits},
+    {"headgate_budget_used_bytes_per_second", gauge,
+     "What all hosts together may use, the floors of absent ones included, as Redis told last.",
+     "/told/used_bps", bytes_of_bits},
+    {"headgate_budget_hosts", gauge, "Hosts that have a part, as Redis told last.", "/told/hosts"},
+    {"headgate_budget_cut_off", gauge, "1 while this host has no lease.", "/lease_ends_in_s", one_if_null},
+    {"headgate_budget_answer_age_seconds", gauge, "Time since Redis answered.", "/answered_ago_s"},
+    {"headgate_budget_total_bytes_per_second", gauge, "Rate of all hosts together, as configured.",
+     "/config/rate", bytes_per_second},
+    {"headgate_budget_floor_bytes_per_second", gauge, "Floor of each host, as configured.", "/config/floor",
+     bytes_per_second},
+    {"headgate_budget_disagreement", gauge, "1 while the files of the hosts say different terms of it.",
+     "/told/agreed", one_if_false},
+};
+
 constexpr MetricFamily kAnyClassMetrics[] = {
     {"headgate_packets_received", counter, "Packets of the class that came to headgated.",
      "/received/packets"},
@@ -120,6 +141,10 @@ std::span<const MetricFamily> interface_metrics() {
 
 std::span<const MetricFamily> group_metrics() {
   return kGroupMetrics;
+}
+
+std::span<const MetricFamily> budget_metrics() {
+  return kBudgetMetrics;
 }
 
 std::span<const MetricFamily> any_class_metrics() {

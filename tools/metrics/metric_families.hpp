@@ -21,6 +21,7 @@ struct MetricFamily {
 std::span<const MetricFamily> daemon_metrics();     // of the reply
 std::span<const MetricFamily> interface_metrics();  // of a shape or a pattern
 std::span<const MetricFamily> group_metrics();      // of a group of a shape
+std::span<const MetricFamily> budget_metrics();     // of a budget that this host shares
 std::span<const MetricFamily> any_class_metrics();  // of a class, also of one that is not shaped
 std::span<const MetricFamily> shaped_class_metrics();
 std::span<const MetricFamily> plan_metrics();  // of a plan of a class

@@ -33,6 +33,14 @@ MetricJson one_if_true(const MetricJson& member) {
   return member.is_boolean() ? MetricJson(member.get<bool>() ? 1 : 0) : MetricJson();
 }
 
+MetricJson one_if_false(const MetricJson& member) {
+  return member.is_boolean() ? MetricJson(member.get<bool>() ? 0 : 1) : MetricJson();
+}
+
+MetricJson one_if_null(const MetricJson& member) {
+  return member.is_null() ? 1 : 0;
+}
+
 MetricJson one_if_open(const MetricJson& shape) {
   if (const auto interfaces = shape.find("interfaces"); interfaces != shape.end())
     return shape.at("diverting_interfaces").get<std::size_t>() < interfaces->size() ? 1 : 0;
@@ -46,6 +54,10 @@ MetricJson one_if_said(const MetricJson& member) {
 MetricJson bytes_per_second(const MetricJson& member) {
   const Rate rate = read_rates(member);
   return rate.bits ? MetricJson(static_cast<double>(rate.bits->bits_per_second) / 8) : MetricJson();
+}
+
+MetricJson bytes_of_bits(const MetricJson& member) {
+  return member.is_number() ? MetricJson(member.get<double>() / 8) : MetricJson();
 }
 
 MetricJson packets_per_second(const MetricJson& member) {

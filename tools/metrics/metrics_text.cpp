@@ -78,6 +78,19 @@ Json without_instances(const Json& shapes) {
   return single;
 }
 
+std::vector<Subject> budgets_of(const Json& show) {
+  std::vector<Subject> budgets;
+  for (const Json& budget : list_of(show, "budgets")) {
+    const auto text = [&budget](const char* member) -> const std::string& {
+      return text_of(budget, member).get_ref<const std::string&>();
+    };
+    budgets.push_back({&budget, metric_labels({{"interface", text("interface")},
+                                               {"direction", text("direction")},
+                                               {"budget", text("name")}})});
+  }
+  return budgets;
+}
+
 void write(MetricsWriter& writer, std::span<const MetricFamily> families, std::span<const Subject> subjects) {
   for (const MetricFamily& family : families) {
     writer.begin(family.name, family.type, family.help);
@@ -190,6 +203,7 @@ void write_metrics(MetricsWriter& writer, const Json& show) {
                "Classes that are too many to be measured here.");
   writer.sample({}, std::to_string(subjects.omitted));
   write_interfaces(writer, subjects);
+  write(writer, budget_metrics(), budgets_of(show));
   write_classes(writer, show, subjects);
 }
 

@@ -1,6 +1,6 @@
 // The counters of a daemon as metrics: its reply to {"command":"show","instances":false} as text.
 //
-// Labels are interface, direction, class, group, plan, reason and place, as the configuration names them: never addresses. The
+// Labels are interface, direction, class, group, plan, budget, reason and place, as the configuration names them: never addresses. The
 // interfaces of a pattern count together, as in "veth*", those that are gone included, so that series do not come and go
 // with them. Classes beyond kMostMeasuredClasses are left out and counted in headgate_omitted_classes.
 #pragma once
