@@ -2,8 +2,11 @@
 
 #include <sys/eventfd.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -23,6 +26,15 @@ std::string read_password(const std::string& path) {
   std::string line;
   if (!std::getline(file, line)) throw std::runtime_error("cannot read a password from " + path);
   return line;
+}
+
+// Its unit keeps the service from IP, and a server's socket may not be open to its user.
+std::string with_advice(const std::string& trouble) {
+  constexpr std::array kNotLetOut{EAFNOSUPPORT, EACCES};
+  const bool is_held_back = std::any_of(kNotLetOut.begin(), kNotLetOut.end(), [&](int number) {
+    return trouble.find(std::strerror(number)) != std::string::npos;
+  });
+  return is_held_back ? trouble + " (what lets the service out: headgate-budget(7), THE SERVICE)" : trouble;
 }
 
 }  // namespace
@@ -91,7 +103,7 @@ LeaseAnswers RedisTalk::answer(const std::vector<LeaseQuestion>& questions) {
     return answers;
   } catch (const std::exception& error) {
     connection_.reset();
-    return {.answers = {}, .trouble = error.what()};
+    return {.answers = {}, .trouble = with_advice(error.what())};
   }
 }
 

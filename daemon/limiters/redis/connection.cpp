@@ -42,8 +42,8 @@ struct Meaning {
 
 // Codes of a server's errors, as Redis documents them. An error in a script has its code in the text.
 constexpr Meaning kMeanings[] = {
-    {"NOAUTH", Trouble::denied, "give Server::password"},
-    {"WRONGPASS", Trouble::denied, "check Server::user and Server::password"},
+    {"NOAUTH", Trouble::denied, "give a password"},
+    {"WRONGPASS", Trouble::denied, "check user and password"},
     {"NOPERM", Trouble::denied,
      "allow the user EVALSHA, SCRIPT LOAD, TIME, and on the limiter's keys GET and SET, for a SlidingLog "
      "@sortedset, DEL and PEXPIREAT"},
@@ -135,8 +135,7 @@ void Connection::greet() {
     words.push_back(server_.password);
     const Reply reply = exchange(words);
     if (reply->type == REDIS_REPLY_ERROR) {
-      throw error(Trouble::denied,
-                  std::string(text_of(*reply)) + " (check Server::user and Server::password)");
+      throw error(Trouble::denied, std::string(text_of(*reply)) + " (check user and password)");
     }
   }
   if (server_.database != 0) ask({"SELECT", std::to_string(server_.database)});
