@@ -51,7 +51,7 @@ TEST(MemberTable, TheSmallestNetworkWins) {
 TEST(MemberTable, AnIpv6NetworkHasNoIpv4Address) {
   const std::vector<Member> members = {{Prefix{.address = {}, .length = 0}, 0}};
   const MemberTable table(members, 1, 10);
-  EXPECT_EQ(table.plan_of({0x20, 0x01, 0x0d, 0xb8}), 0);
+  EXPECT_EQ(table.plan_of(MemberTable::Address{0x20, 0x01, 0x0d, 0xb8}), 0);
   EXPECT_EQ(table.plan_of(ipv4(10, 0, 0, 5)), kNoPlan);
 }
 
