@@ -332,7 +332,82 @@ def test_the_udev_rule_tells_network_manager_to_leave_the_divert_devices_alone(s
     assert "NM_UNMANAGED" not in started.run("udevadm", "test", "/sys/class/net/lo").stdout
 
 
-@pytest.mark.parametrize("page", ["headgated.8", "headgatectl.1", "headgate.toml.5"])
+BUDGET = """
+[budget.uplink]
+rate  = "100mbit"
+floor = "1mbit"
+hosts = 2
+redis = "{redis}"
+password_file = "/etc/headgate/redis-password"
+
+[[shape]]
+interface = "eth0"
+budget    = "uplink"
+"""
+
+
+@pytest.fixture
+def redis(machine):
+    """On TCP, and on a socket in a directory that only its user and group may enter."""
+    machine.shell("systemd-run --unit=test-redis --service-type=notify -p User=redis -p Group=redis -p RuntimeDirectory=test-redis"
+                  " -p RuntimeDirectoryMode=0750 redis-server --supervised systemd --save '' --requirepass secret"
+                  " --bind 127.0.0.1 --port 6379"
+                  " --unixsocket /run/test-redis/redis.sock --unixsocketperm 770")
+    password = machine.root / "etc/headgate/redis-password"
+    password.write_text("secret\n")
+    machine.shell("chown root:headgate /etc/headgate/redis-password && chmod 640 /etc/headgate/redis-password")
+    yield machine
+    password.unlink()
+    machine.shell("rm -rf /etc/systemd/system/headgated.service.d")
+    machine.systemctl("stop", "test-redis", "headgated")
+    machine.systemctl("daemon-reload")
+
+
+def let_out(machine, change):
+    """Installs the drop-in of the examples, changed."""
+    directory = machine.root / "etc/systemd/system/headgated.service.d"
+    directory.mkdir(exist_ok=True)
+    example = (machine.root / "usr/share/doc/headgate/examples/headgated-redis.conf").read_text()
+    (directory / "headgated-redis.conf").write_text(change(example))
+    machine.systemctl("daemon-reload")
+    machine.systemctl("restart", "headgated")
+
+
+def budget(machine):
+    its, = show(machine)["budgets"]
+    return its
+
+
+def is_leased(machine):
+    return budget(machine)["lease_ends_in_s"] is not None
+
+
+@pytest.mark.parametrize("address,advice", [("127.0.0.1:6379", "Address family not supported by protocol"),
+                                            ("unix:/run/test-redis/redis.sock", "Permission denied")])
+def test_it_is_let_out_to_the_redis_server_of_a_budget_by_the_drop_in_only(redis, address, advice):
+    write(redis, BUDGET.format(redis=address))
+    redis.systemctl("start", "headgated")
+    wait_until(lambda: budget(redis)["trouble"], 5, "there is no answer")
+    assert f"Redis at {address}: cannot connect" in budget(redis)["trouble"]
+    assert f"{advice} (what lets the service out: headgate-budget(7)" in budget(redis)["trouble"]
+    assert budget(redis)["rate_bps"] == 1_000_000 and not is_leased(redis)
+    if address.startswith("unix:"):
+        let_out(redis, lambda text: "[Service]\n" + re.search("^#(SupplementaryGroups=.*)$", text, re.M)[1] + "\n")
+    else:
+        let_out(redis, lambda text: text.replace("10.0.0.1", "127.0.0.1"))
+    wait_until(lambda: is_leased(redis), 5, "there is a lease")
+    assert budget(redis)["trouble"] is None
+
+
+def test_the_drop_in_lets_it_out_to_no_other_address(redis):
+    write(redis, BUDGET.format(redis="127.0.0.1:6379"))
+    let_out(redis, lambda text: text)
+    wait_until(lambda: budget(redis)["trouble"], 5, "there is no answer")
+    assert "cannot connect: " in budget(redis)["trouble"]
+    assert not is_leased(redis)
+
+
+@pytest.mark.parametrize("page", ["headgated.8", "headgatectl.1", "headgate.toml.5", "headgate-budget.7"])
 def test_the_manual_pages_are_installed_and_clean(machine, page):
     name, section = page.rsplit(".", 1)
     result = machine.run("man", "--warnings", "--encoding=utf-8", section, name, check=False)
