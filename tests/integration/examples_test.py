@@ -98,7 +98,7 @@ def test_recipes_of_the_readme_are_valid(programs, tmp_path):
     readme = (ROOT / "README.md").read_text()
     section = readme[readme.index("## Recipes"):readme.index("## Change it live")]
     recipes = re.findall(r"```toml\n(.*?)```", section, re.S)
-    assert len(recipes) == 5
+    assert len(recipes) == 6
     (tmp_path / "gold").write_text("10.3.0.0/24\n2001:db8:3::/48\n")
     for number, recipe in enumerate(recipes):
         file = tmp_path / f"{number}.toml"
