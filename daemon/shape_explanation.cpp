@@ -32,8 +32,10 @@ bool comes_to_worker(HookVerdict verdict) {
 
 // The worker's until it has answered, which may be after nobody waits any more.
 struct Question {
+  explicit Question(CapturedCopy own_copy) : copy(std::move(own_copy)) {}
+
   CapturedCopy copy;
-  ArrivingPacket packet;
+  ArrivingPacket packet{};
   FlowOutlook outlook{};
 };
 
@@ -54,8 +56,8 @@ FlowOutlook ask_worker(ShapePart& part, const std::shared_ptr<Question>& questio
 Explanation explain(const ExplainedShape& shape, std::span<const std::byte> frame, std::uint32_t mark) {
   HookTrialResult tried = ask_hook(shape, frame, mark);
   Explanation explanation{.hook = tried.verdict, .why_hook_is_not_asked = std::move(tried.why_not_asked)};
-  const auto question = std::make_shared<Question>(
-      tried.copied ? std::move(*tried.copied) : CapturedCopy(frame, {.mark = mark}), ArrivingPacket{});
+  const auto question = std::make_shared<Question>(tried.copied ? std::move(*tried.copied)
+                                                                : CapturedCopy(frame, {.mark = mark}));
   ArrivingPacket& packet = question->packet;
   packet = arriving_packet(question->copy.captured(), added_bytes(shape.link_header), MonotonicClock().now());
   explanation.charged = {packet.charged_packets, packet.charged_bytes};

@@ -160,6 +160,7 @@ Json both_ways_json(const DaemonStatus& status, const std::string& name, std::si
   for (const FlowOfClass& one : down) pairs[place_of(one, one.flow.key)].down = &one;
   for (const FlowOfClass& one : up) pairs[place_of(one, turned_round(one.flow.key))].up = &one;
   std::vector<std::pair<std::string, Pair>> largest;
+  largest.reserve(pairs.size());
   for (const auto& [place, pair] : pairs) largest.emplace_back(place.first, pair);
   std::stable_sort(largest.begin(), largest.end(),
                    [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
