@@ -66,7 +66,7 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
       "interface": "eth0", "direction": "egress", "pattern": null, "diverting": true, "state": "", "starved": false,
       "limits": [], "divert": "tcx",
       "forward_to": null, "segmentation": "auto", "capture": "bpf", "precision": "normal", "workers": 1, "overhead": 0, "mpu": 0,
-      "control_limit": ["1000pps", "1mbit"], "rate": null, "groups": [],
+      "control_limit": ["1000pps", "1mbit"], "rate": null, "budget": null, "groups": [],
       "received": {"packets": 61050, "bytes": 3669000},
       "sent": {"packets": 21050, "bytes": 1269000},
       "dropped": {"packets": 39900, "bytes": 2394000, "reasons": {
@@ -88,7 +88,7 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
         "name": "dns", "match": "udp port 53", "dscp": [], "src": [], "dst": [], "mark": [],
         "cgroup": [], "bypass": true, "control": false,
         "key": [], "action": null, "exceed": null, "limiter": null, "limit": null, "window": null,
-        "rate": [], "burst": [], "queue": [],
+        "rate": [], "budget": null, "burst": [], "queue": [],
         "group": null, "guarantee": null, "ceiling": null, "priority": null, "weight": null, "fair": null,
         "aqm": null, "target": null, "interval": null, "ecn": null, "plans": [], "flows": 0,
         "received": {"packets": 50, "bytes": 5000}, "sent": {"packets": 50, "bytes": 5000},
@@ -108,7 +108,7 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
         "name": "clients", "match": "net 10.0.0.0/8", "dscp": [], "src": [], "dst": [], "mark": [],
         "cgroup": [], "bypass": false, "control": false,
         "key": ["dst"], "action": "shape", "exceed": null, "limiter": null, "limit": null, "window": null,
-        "rate": ["1000pps"], "burst": ["1p"], "queue": ["100p"],
+        "rate": ["1000pps"], "budget": null, "burst": ["1p"], "queue": ["100p"],
         "group": null, "guarantee": null, "ceiling": null, "priority": 3, "weight": 1, "fair": false,
         "aqm": "none", "target": null, "interval": null, "ecn": null, "plans": [], "flows": 20,
         "received": {"packets": 60000, "bytes": 3600000}, "sent": {"packets": 20000, "bytes": 1200000},
@@ -126,7 +126,8 @@ TEST(ControlHandler, ShowsEveryMemberOfTheSchema) {
         "remarked": {"packets": 0, "bytes": 0}, "held_by": null
       }]
     }],
-    "patterns": []
+    "patterns": [],
+    "budgets": []
   })");
   Json reply = ask(R"({"command":"show"})");
   ASSERT_EQ(reply["shapes"].size(), 2);
@@ -193,6 +194,59 @@ TEST(ControlHandler, ShowsTheControlLimitAsTheFileHasIt) {
   EXPECT_EQ(shapes[1]["control_limit"].dump(), R"(["500pps"])");
 }
 
+TEST(ControlHandler, ShowsWhatItHasOfABudgetAndWhatItWasTold) {
+  FakeDaemon daemon;
+  BudgetStatistics budget{.config = {.name = "uplink",
+                                     .terms = {.rate = {100'000'000},
+                                               .floor = {1'000'000},
+                                               .hosts = 8,
+                                               .lease = std::chrono::seconds(2)},
+                                     .redis = "10.0.0.1:6379"},
+                          .interface = "eth0",
+                          .want = {130'000'000},
+                          .rate = BitRate{42'000'000},
+                          .ends_in = std::chrono::milliseconds(1500),
+                          .answered_ago = std::chrono::milliseconds(250),
+                          .told = BudgetStatistics::Told{
+                              .share = {42'000'000}, .used = {99'000'000}, .hosts = 3, .bound = "share"}};
+  daemon.status_now.budgets = {budget};
+  budget.rate.reset();
+  budget.ends_in.reset();
+  budget.answered_ago.reset();
+  budget.told.reset();
+  budget.trouble = "Redis at 10.0.0.1:6379: cannot connect";
+  daemon.status_now.budgets.push_back(budget);
+  const Json budgets = ask(R"({"command":"show"})", daemon)["budgets"];
+  const Json config = {{"rate", "100mbit"},        {"floor", "1mbit"}, {"hosts", 8},
+                       {"redis", "10.0.0.1:6379"}, {"lease", "2s"},    {"on_loss", "floor"}};
+  const Json expected = {{{"name", "uplink"},
+                          {"interface", "eth0"},
+                          {"direction", "egress"},
+                          {"want_bps", 130'000'000},
+                          {"rate_bps", 42'000'000},
+                          {"lease_ends_in_s", 1.5},
+                          {"answered_ago_s", 0.25},
+                          {"trouble", nullptr},
+                          {"told",
+                           {{"bound", "share"},
+                            {"share_bps", 42'000'000},
+                            {"used_bps", 99'000'000},
+                            {"hosts", 3},
+                            {"agreed", true}}},
+                          {"config", config}},
+                         {{"name", "uplink"},
+                          {"interface", "eth0"},
+                          {"direction", "egress"},
+                          {"want_bps", 130'000'000},
+                          {"rate_bps", nullptr},
+                          {"lease_ends_in_s", nullptr},
+                          {"answered_ago_s", nullptr},
+                          {"trouble", "Redis at 10.0.0.1:6379: cannot connect"},
+                          {"told", nullptr},
+                          {"config", config}}};
+  EXPECT_EQ(budgets.dump(1), expected.dump(1));
+}
+
 TEST(ControlHandler, ShowsATreeOfRatesAsTheFileHasIt) {
   FakeDaemon daemon;
   ShapeConfig& config = daemon.status_now.shapes[0].config;
@@ -207,8 +261,8 @@ TEST(ControlHandler, ShowsATreeOfRatesAsTheFileHasIt) {
   const Json shape = ask(R"({"command":"show"})", daemon)["shapes"][0];
   EXPECT_EQ(shape["rate"], "100mbit");
   EXPECT_EQ(shape["groups"].dump(),
-            R"([{"name":"people","parent":null,"ceiling":"20mbit","priority":3,"weight":2},)"
-            R"({"name":"guests","parent":"people","ceiling":null,"priority":7,"weight":1}])");
+            R"([{"name":"people","parent":null,"ceiling":"20mbit","budget":null,"priority":3,"weight":2},)"
+            R"({"name":"guests","parent":"people","ceiling":null,"budget":null,"priority":7,"weight":1}])");
   const Json& shown = shape["classes"][1];
   EXPECT_EQ(shown["group"], "guests");
   EXPECT_EQ(shown["guarantee"], "1500kbit");
@@ -309,8 +363,8 @@ TEST(ControlHandler, CountsTheMembersOfEachPlan) {
   const Json reply = ask(R"({"command":"show"})", daemon);
   EXPECT_EQ(
       reply["shapes"][0]["classes"][1]["plans"].dump(),
-      R"([{"name":"gold","rate":["10mbit"],"burst":["1p"],"queue":[],"together":false,"members_file":null,"members":50000},)"
-      R"({"name":"silver","rate":["2mbit"],"burst":["1p"],"queue":[],"together":false,"members_file":null,"members":1}])");
+      R"([{"name":"gold","rate":["10mbit"],"budget":null,"burst":["1p"],"queue":[],"together":false,"members_file":null,"members":50000},)"
+      R"({"name":"silver","rate":["2mbit"],"budget":null,"burst":["1p"],"queue":[],"together":false,"members_file":null,"members":1}])");
   EXPECT_EQ(reply["shapes"][1]["classes"][0]["plans"], Json::array());
 }
 
