@@ -122,6 +122,9 @@ void Budgets::put_in_force(const Config& config) {
     shape.places.push_back(budget->place->rate);
     shape.budgets.push_back(budget.get());
   }
+  std::map<RedisTalk*, std::size_t> of_server;
+  for (const auto& [name, budget] : budgets_) ++of_server[budget->talk];
+  for (auto& [name, budget] : budgets_) budget->lease.set_budgets(of_server[budget->talk]);
   set_timer();
 }
 
@@ -181,6 +184,7 @@ void Budgets::measure_demand(Shapes shapes, Instant now) {
       const RateDemand demand = shape.asked->sum(i);
       Budget& budget = *shape.budgets[i];
       budget.want = budget.meter.measure({demand.received.bytes}, {demand.queued.bytes}, now);
+      budget.lease.on_demand(budget.want);
     }
     shape.asked.reset();
   }

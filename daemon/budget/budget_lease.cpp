@@ -7,6 +7,11 @@ namespace {
 
 constexpr Duration kLongestPeriod = std::chrono::milliseconds(250);
 constexpr int kAsksInLease = 8;
+constexpr Duration kSoonestAtAll = std::chrono::milliseconds(25);
+constexpr int kSoonest = 8;  // asks in a period
+// Hosts x budgets; as many and more ask no sooner than once in a period, for the server's work grows with each of them.
+constexpr std::size_t kPartsAtEase = 64;
+constexpr int kMuch = 8;  // a change of demand by more than this part of the grant
 constexpr int kWitnessesInLease = 16;
 constexpr int kPatience = 4;  // an answer that takes longer than this part of the lease is not waited for
 
@@ -59,9 +64,11 @@ bool BudgetLease::on_reply(const LeaseReply& reply, Instant now) {
     next_ask_ = std::min(due_, lease_.until);
     return false;
   }
-  // Sooner, if others wait for the acknowledgement of a smaller grant, or this host for theirs.
-  if (reply.bound == GrantBound::share && reply.grant < lease_.at(now)) due_ = asked_ + period() / 4;
-  if (reply.bound == GrantBound::others) due_ = asked_ + period() / 2;
+  // Sooner, if this host waits for what others give back, or they for what it does.
+  const std::uint64_t rate = terms_.rate.bits_per_second;
+  const bool waits = reply.bound == GrantBound::share || reply.bound == GrantBound::others;
+  const bool gives = reply.grant < lease_.at(now) && reply.used.bits_per_second >= rate - rate / kMuch;
+  if (waits || gives) due_ = std::min(due_, asked_ + soon());
   lease_ = {.serial = serial_, .rate = reply.grant, .until = asked_until_};
   lease_.beyond = rate_beyond();
   next_ask_ = asked_ + std::max(terms_.lease / kPatience, period());
@@ -70,7 +77,7 @@ bool BudgetLease::on_reply(const LeaseReply& reply, Instant now) {
 
 void BudgetLease::on_connection_lost(Instant now) {
   is_answered_ = true;
-  next_ask_ = now;
+  next_ask_ = std::max(now, asked_ + soon());
 }
 
 void BudgetLease::on_applied(std::uint64_t serial, Instant now) {
@@ -81,6 +88,23 @@ void BudgetLease::on_applied(std::uint64_t serial, Instant now) {
 
 Duration BudgetLease::period() const {
   return std::min(terms_.lease / kAsksInLease, kLongestPeriod);
+}
+
+Duration BudgetLease::soon() const {
+  const std::size_t hosts = last_reply_ ? last_reply_->live : 0;
+  const auto parts = static_cast<int>(std::min(hosts * budgets_, kPartsAtEase));
+  return std::min(period(), std::max({period() / kSoonest, period() * parts / static_cast<int>(kPartsAtEase),
+                                      kSoonestAtAll}));
+}
+
+// A host that its share bounds has no use for asking, but to give back.
+void BudgetLease::on_demand(BitRate want) {
+  if (!is_answered_ || !last_reply_ || acknowledged_ != lease_.serial) return;
+  const std::uint64_t granted = lease_.rate.bits_per_second;
+  const bool less = std::max(want, terms_.floor).bits_per_second < granted - granted / kMuch;
+  const bool more =
+      want.bits_per_second > granted + granted / kMuch && last_reply_->bound == GrantBound::want;
+  if (less || more) next_ask_ = std::min(next_ask_, asked_ + soon());
 }
 
 Duration BudgetLease::longest_lease() const {

@@ -52,11 +52,17 @@ class BudgetLease {
   // `now` is read after the reply was received. False: it is late, or no grant, and changes nothing.
   bool on_reply(const LeaseReply& reply, Instant now);
 
-  // No answer will come. Asks at once when there is a connection again.
+  // No answer will come.
   void on_connection_lost(Instant now);
 
   // All workers apply the lease with this serial. Called after each change of lease(); without workers, at once.
   void on_applied(std::uint64_t serial, Instant now);
+
+  // How many budgets this host asks the same server for, this one included. For few it asks sooner when that helps.
+  void set_budgets(std::size_t budgets) { budgets_ = budgets; }
+
+  // What wants to go through now. Asks soon where that differs much from what is granted.
+  void on_demand(BitRate want);
 
   // For the workers. Changes in on_reply() and set() only.
   const RateLease& lease() const { return lease_; }
@@ -71,6 +77,7 @@ class BudgetLease {
   };
 
   Duration period() const;
+  Duration soon() const;
   Duration longest_lease() const;
   void witness(const LeaseReply& reply, Instant now);
   std::uint64_t aged_event(Instant now);
@@ -78,6 +85,7 @@ class BudgetLease {
 
   BudgetTerms terms_;
   OnLoss on_loss_;
+  std::size_t budgets_ = 1;
   RateLease lease_;
   std::optional<LeaseReply> last_reply_;
 

@@ -12,7 +12,7 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr Duration kShortestLook = std::chrono::milliseconds(50);
 constexpr Seconds kDrainTime{0.5};
-constexpr Seconds kFall{0.3};
+constexpr Seconds kFall{0.1};
 constexpr double kAdded = 1.02;
 
 double bits_per_second(DataSize size, Seconds time) {

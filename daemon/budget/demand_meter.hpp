@@ -1,6 +1,6 @@
 // What a host wants of a budget: what arrives, dropped packets included, and what sends the backlog in half a
 // second, with 2 % added. A sender that is held back, as TCP is, shows by its backlog. More demand counts at once,
-// less with a time constant of 300 ms, so that a short pause gives nothing away. Pure; one thread.
+// less with a time constant of 100 ms, so that a short pause gives little away. Pure; one thread.
 #pragma once
 
 #include "headgate/clock.hpp"

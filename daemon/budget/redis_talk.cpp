@@ -101,10 +101,19 @@ LeaseAnswers RedisTalk::answer(const std::vector<LeaseQuestion>& questions) {
     for (std::size_t i = 0; i < lines.size(); ++i)
       answers.answers.push_back({questions[i].budget, read_lease_reply(lines[i])});
     return answers;
+  } catch (const redis::Error& error) {
+    connection_.reset();
+    return {.answers = {}, .trouble = error.what() + advice(error.trouble())};
   } catch (const std::exception& error) {
     connection_.reset();
     return {.answers = {}, .trouble = with_advice(error.what())};
   }
+}
+
+std::string RedisTalk::advice(redis::Trouble trouble) const {
+  if (trouble != redis::Trouble::denied) return {};
+  return password_file_.empty() ? "; the budget has no password_file"
+                                : "; password_file is " + password_file_;
 }
 
 redis::Connection& RedisTalk::connection() {

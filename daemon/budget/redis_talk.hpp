@@ -51,6 +51,7 @@ class RedisTalk {
  private:
   void run();
   LeaseAnswers answer(const std::vector<LeaseQuestion>& questions);
+  std::string advice(redis::Trouble trouble) const;
   redis::Connection& connection();
 
   const redis::Server server_;

@@ -87,7 +87,9 @@ TEST(BudgetLease, AsksOftenButWaitsForTheAnswerAndTheWorkers) {
   EXPECT_EQ(lease.next_ask(), kTestStart + 250ms);
   lease.ask({50'000}, kTestStart + 250ms, 1);
   lease.on_connection_lost(kTestStart + 260ms);
-  EXPECT_EQ(lease.next_ask(), kTestStart + 260ms);
+  EXPECT_EQ(lease.next_ask(), kTestStart + 281'250us) << "a server that is gone is not asked all the time";
+  lease.on_connection_lost(kTestStart + 400ms);
+  EXPECT_EQ(lease.next_ask(), kTestStart + 400ms);
 }
 
 TEST(BudgetLease, AsksALittleEarlierAtRandom) {
@@ -98,21 +100,66 @@ TEST(BudgetLease, AsksALittleEarlierAtRandom) {
   EXPECT_EQ(lease.next_ask(), kTestStart + 250ms - 15'625us);
 }
 
-TEST(BudgetLease, AsksSoonWhenOthersWaitForIt) {
+TEST(BudgetLease, AsksSoonWhenItGivesBackAndTheBudgetIsFull) {
   BudgetLease lease(kTerms, OnLoss::floor, kTestStart);
   renew(lease, kTestStart, {40'000});
-  const LeaseRequest request = lease.ask({50'000}, kTestStart + 250ms, 0);
-  lease.on_reply(reply_to(request, {30'000}, GrantBound::share), kTestStart + 251ms);
+  LeaseReply reply = reply_to(lease.ask({10'000}, kTestStart + 250ms, 0), {10'000});
+  reply.used = {100'000};
+  lease.on_reply(reply, kTestStart + 251ms);
   lease.on_applied(2, kTestStart + 252ms);
-  EXPECT_EQ(lease.next_ask(), kTestStart + 312'500us);
+  EXPECT_EQ(lease.next_ask(), kTestStart + 281'250us);
+
+  reply = reply_to(lease.ask({5'000}, kTestStart + 500ms, 0), {5'000});
+  reply.used = {50'000};
+  lease.on_reply(reply, kTestStart + 501ms);
+  lease.on_applied(3, kTestStart + 502ms);
+  EXPECT_EQ(lease.next_ask(), kTestStart + 750ms) << "nobody waits for it";
 }
 
-TEST(BudgetLease, AsksSoonWhenItWaitsForOthers) {
+TEST(BudgetLease, AsksSoonWhenItWaitsForOthersButNotWhenManyAsk) {
+  const auto waits = [](std::uint32_t live, GrantBound bound = GrantBound::others, std::size_t budgets = 1) {
+    BudgetLease lease(kTerms, OnLoss::floor, kTestStart);
+    lease.set_budgets(budgets);
+    LeaseReply reply = reply_to(lease.ask({50'000}, kTestStart, 0), {30'000}, bound);
+    reply.live = live;
+    lease.on_reply(reply, kTestStart + 1ms);
+    lease.on_applied(1, kTestStart + 2ms);
+    return lease.next_ask() - kTestStart;
+  };
+  EXPECT_EQ(waits(1), 31'250us);
+  EXPECT_EQ(waits(8), 31'250us);
+  EXPECT_EQ(waits(8, GrantBound::share), 31'250us);
+  EXPECT_EQ(waits(8, GrantBound::want), 250ms);
+  EXPECT_EQ(waits(16), 62'500us);
+  EXPECT_EQ(waits(32), 125ms);
+  EXPECT_EQ(waits(64), 250ms);
+  EXPECT_EQ(waits(1'000), 250ms);
+  EXPECT_EQ(waits(4, GrantBound::others, 2), 31'250us);
+  EXPECT_EQ(waits(8, GrantBound::others, 2), 62'500us);
+  EXPECT_EQ(waits(3, GrantBound::share, 1'000), 250ms);
+}
+
+TEST(BudgetLease, AsksSoonWhenDemandIsAnotherThanWhatIsGranted) {
+  const auto asks = [](BitRate want) {
+    BudgetLease lease(kTerms, OnLoss::floor, kTestStart);
+    lease.on_reply(reply_to(lease.ask({40'000}, kTestStart, 0), {40'000}), kTestStart + 1ms);
+    lease.on_demand({0});
+    EXPECT_EQ(lease.next_ask(), kTestStart + 500ms) << "the workers come first";
+    lease.on_applied(1, kTestStart + 2ms);
+    lease.on_demand(want);
+    return lease.next_ask() - kTestStart;
+  };
+  EXPECT_EQ(asks({34'999}), 31'250us);
+  EXPECT_EQ(asks({35'000}), 250ms);
+  EXPECT_EQ(asks({45'000}), 250ms);
+  EXPECT_EQ(asks({45'001}), 31'250us);
+}
+
+TEST(BudgetLease, HasNothingToGiveBackAtItsFloor) {
   BudgetLease lease(kTerms, OnLoss::floor, kTestStart);
-  const LeaseRequest request = lease.ask({50'000}, kTestStart, 0);
-  lease.on_reply(reply_to(request, {30'000}, GrantBound::others), kTestStart + 1ms);
-  lease.on_applied(1, kTestStart + 2ms);
-  EXPECT_EQ(lease.next_ask(), kTestStart + 125ms);
+  renew(lease, kTestStart, {1'000});
+  lease.on_demand({0});
+  EXPECT_EQ(lease.next_ask(), kTestStart + 250ms);
 }
 
 TEST(BudgetLease, ProvesThatALeaseIsOverByTheFirstReplyThatIsOldEnough) {

@@ -174,7 +174,7 @@ void LeaseModel::serve(std::size_t number_of_host, const std::vector<std::string
   Host& host = hosts_[number_of_host];
   if (now_ < redis_down_until_ || now_ < host.cut_off_until) return;
   const std::string line = redis_.run({kKey}, arguments).at(0);
-  if (arguments.front() != host.name) return;
+  if (arguments.front() != host.name || !host.runs) return;
   if (chance(loss_)) return;
   const int copies = chance(doubling_) ? 2 : 1;
   for (int copy = 0; copy < copies; ++copy)
@@ -237,6 +237,12 @@ void LeaseModel::disturb() {
   const std::size_t host = number(0, hosts_.size() - 1);
   if (chance(0.5)) {
     hosts_[host].want = some_want();
+    if (hosts_[host].runs) {
+      in_process(host, {}, [this, host](Host& its) {
+        its.lease->on_demand(its.want);
+        schedule(host);
+      });
+    }
   } else if (chance(0.6)) {
     disturb_host(host);
   } else {
