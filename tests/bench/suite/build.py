@@ -8,7 +8,7 @@ import sys
 from suite.paths import PROGRAMS, ROOT
 
 TARGETS = ("headgated", "headgatectl", "frame_source", "far_end", "bare_forwarder", "bare_ring_loop", "bare_attach",
-           "bare_pacer", "core_benchmark")
+           "bare_pacer", "core_benchmark", "lease_hosts")
 
 
 def _as_owner():
