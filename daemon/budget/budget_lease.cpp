@@ -9,9 +9,11 @@ constexpr Duration kLongestPeriod = std::chrono::milliseconds(250);
 constexpr int kAsksInLease = 8;
 constexpr Duration kSoonestAtAll = std::chrono::milliseconds(25);
 constexpr int kSoonest = 8;  // asks in a period
-// Hosts x budgets; as many and more ask no sooner than once in a period, for the server's work grows with each of them.
+// Hosts x budgets; as many ask no sooner than once in a period, and more ask less often, for the server's work grows with
+// each of them.
 constexpr std::size_t kPartsAtEase = 64;
-constexpr int kMuch = 8;  // a change of demand by more than this part of the grant
+constexpr std::size_t kMostParts = 10'000;  // that make a difference
+constexpr int kMuch = 8;                    // a change of demand by more than this part of the grant
 constexpr int kWitnessesInLease = 16;
 constexpr int kPatience = 4;  // an answer that takes longer than this part of the lease is not waited for
 
@@ -87,14 +89,19 @@ void BudgetLease::on_applied(std::uint64_t serial, Instant now) {
 }
 
 Duration BudgetLease::period() const {
+  return std::max(period_at_ease(), soon());
+}
+
+Duration BudgetLease::period_at_ease() const {
   return std::min(terms_.lease / kAsksInLease, kLongestPeriod);
 }
 
 Duration BudgetLease::soon() const {
   const std::size_t hosts = last_reply_ ? last_reply_->live : 0;
-  const auto parts = static_cast<int>(std::min(hosts * budgets_, kPartsAtEase));
-  return std::min(period(), std::max({period() / kSoonest, period() * parts / static_cast<int>(kPartsAtEase),
-                                      kSoonestAtAll}));
+  const auto parts = static_cast<int>(std::min(hosts * budgets_, kMostParts));
+  const Duration wanted = period_at_ease() * parts / static_cast<int>(kPartsAtEase);
+  const Duration soonest = std::min(period_at_ease(), std::max(period_at_ease() / kSoonest, kSoonestAtAll));
+  return std::clamp(wanted, soonest, std::max(period_at_ease(), terms_.lease / kPatience));
 }
 
 // A host that its share bounds has no use for asking, but to give back.

@@ -77,6 +77,7 @@ class BudgetLease {
   };
 
   Duration period() const;
+  Duration period_at_ease() const;
   Duration soon() const;
   Duration longest_lease() const;
   void witness(const LeaseReply& reply, Instant now);

@@ -139,6 +139,22 @@ TEST(BudgetLease, AsksSoonWhenItWaitsForOthersButNotWhenManyAsk) {
   EXPECT_EQ(waits(3, GrantBound::share, 1'000), 250ms);
 }
 
+TEST(BudgetLease, AsksLessOftenWhereMoreThan64Share) {
+  const auto second_ask = [](std::uint32_t live) {
+    BudgetLease lease(kTerms, OnLoss::floor, kTestStart);
+    for (int serial = 1; serial <= 2; ++serial) {
+      LeaseReply reply = reply_to(lease.ask({30'000}, kTestStart, 0), {30'000});
+      reply.live = live;
+      lease.on_reply(reply, kTestStart + 1ms);
+      lease.on_applied(static_cast<std::uint64_t>(serial), kTestStart + 2ms);
+    }
+    return lease.next_ask() - kTestStart;
+  };
+  EXPECT_EQ(second_ask(64), 250ms);
+  EXPECT_EQ(second_ask(100), 390'625us);
+  EXPECT_EQ(second_ask(10'000), 500ms);
+}
+
 TEST(BudgetLease, AsksSoonWhenDemandIsAnotherThanWhatIsGranted) {
   const auto asks = [](BitRate want) {
     BudgetLease lease(kTerms, OnLoss::floor, kTestStart);
