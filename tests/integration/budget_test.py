@@ -47,10 +47,9 @@ def share(wire, redis, headgates, programs, pytestconfig):
 
 
 def assert_never_above(frames, rate, hosts):
-    """In any window no more than the rate, but for what late workers make up for and two frames of each host: its burst,
-    and one before which the spacing was short."""
+    """In any window no more than the rate, but for what late workers make up for and two frames of each host: its
+    burst, and one before which the spacing was short."""
     most = most_above(frames, rate, WINDOW, CATCH_UP)
-    import pickle; pickle.dump(frames, open('/tmp/bt-u/frames%d' % int(time.time()), 'wb'))
     assert most < (2 * hosts + 0.5) * FRAME_BITS / 1e6, f"{most} Mbit more in {WINDOW} s than {rate} Mbit/s"
     return most
 

@@ -179,15 +179,17 @@ def megabits(frames, start, end, host=None):
 def most_above(frames, rate, window, catch_up):
     """The most bits, in Mbit, by which any stretch of `window` seconds has more than `rate` Mbit/s give.
 
-    A worker that wakes late makes up for `catch_up` seconds at most: what was missing so shortly before does not count.
+    A worker that wakes late makes up for `catch_up` seconds at most: as much of what was missing shortly before, when
+    the machine paused, does not count.
     """
     times = [time_of / 1e9 for time_of, _ in frames]
     each = FRAME_BITS / 1e6
 
     def above(first, start):
         came = (bisect.bisect_left(times, start + window) - first) * each
-        came_before = (first - bisect.bisect_left(times, start - catch_up)) * each
-        return came - rate * window - max(0.0, rate * catch_up - came_before)
+        before = 3 * catch_up
+        missing = rate * before - (first - bisect.bisect_left(times, start - before)) * each
+        return came - rate * window - min(max(0.0, missing), rate * catch_up)
 
     return max(above(first, start) for first, start in enumerate(times))
 
