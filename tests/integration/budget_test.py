@@ -101,7 +101,7 @@ def test_hosts_whose_demands_change_each_second_use_the_budget_and_never_more(sh
     figure("of the budget used while wanted", round(sum(used) / len(used), 4))
     figure("hosts that have not their share after 0.8 s", f"{len(late)} of {8 * len(demands)}")
     assert sum(used) / len(used) >= 0.95, used
-    assert len(late) <= 1, late  # a pause of the machine
+    assert len(late) <= 1, late  # others may still send what they have queued
 
 
 @pytest.mark.measured
