@@ -13,6 +13,8 @@ struct BudgetPlace {
   std::string interface;
   Direction direction = Direction::egress;
   RatePlace rate;
+  std::string owner{};  // the class, or class and plan, whose numbers may be another's after a reload
+  bool operator==(const BudgetPlace&) const = default;
 };
 
 // By budget. A budget that nothing names has none.

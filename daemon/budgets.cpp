@@ -92,35 +92,27 @@ RedisTalk& Budgets::talk_with(const BudgetConfig& config) {
 
 void Budgets::put_in_force(const Config& config) {
   const Instant now = clock_.now();
-  for (auto& [name, budget] : budgets_) {
-    budget->place.reset();
-    budget->talk = nullptr;
-  }
+  std::map<const Budget*, std::pair<std::optional<BudgetPlace>, const RedisTalk*>> before;
+  for (auto& [name, budget] : budgets_)
+    before[budget.get()] = {std::exchange(budget->place, std::nullopt), std::exchange(budget->talk, nullptr)};
   const std::map<std::string, BudgetPlace> places = budget_places(config);
   demands_.clear();
   for (const BudgetConfig& wanted : config.budgets) {
     const auto place = places.find(wanted.name);
     if (place == places.end()) continue;
-    std::unique_ptr<Budget>& budget = budgets_[wanted.name];
-    if (!budget) {
-      budget = std::make_unique<Budget>(
-          Budget{.config = wanted, .lease = BudgetLease(wanted.terms, wanted.on_loss, now)});
-    } else if (budget->config != wanted) {
-      budget->config = wanted;
-      budget->lease.set(wanted.terms, wanted.on_loss, now);
+    Budget& budget = budget_of(wanted, now);
+    budget.place = place->second;
+    budget.talk = &talk_with(wanted);
+    budget.handed_over.reset();  // new classes go by the configuration
+    const auto& [place_before, talk_before] = before[&budget];
+    if (place_before != budget.place) {
+      budget.meter = {};  // what came elsewhere does not count here
+      budget.in_force.clear();
     }
-    budget->talk = &talk_with(wanted);
-    budget->place = place->second;
-    budget->handed_over.reset();  // new classes go by the configuration
-    const auto known = std::find_if(demands_.begin(), demands_.end(), [&](const ShapeDemands& shape) {
-      return shape.interface == budget->place->interface && shape.direction == budget->place->direction;
-    });
-    ShapeDemands& shape = known != demands_.end()
-                              ? *known
-                              : demands_.emplace_back(ShapeDemands{.interface = budget->place->interface,
-                                                                   .direction = budget->place->direction});
-    shape.places.push_back(budget->place->rate);
-    shape.budgets.push_back(budget.get());
+    if (talk_before != nullptr && talk_before != budget.talk) budget.lease.on_connection_lost(now);
+    ShapeDemands& shape = demands_of(*budget.place);
+    shape.places.push_back(budget.place->rate);
+    shape.budgets.push_back(&budget);
   }
   std::map<RedisTalk*, std::size_t> of_server;
   for (const auto& [name, budget] : budgets_) ++of_server[budget->talk];
@@ -128,20 +120,41 @@ void Budgets::put_in_force(const Config& config) {
   set_timer();
 }
 
+Budgets::Budget& Budgets::budget_of(const BudgetConfig& wanted, Instant now) {
+  std::unique_ptr<Budget>& budget = budgets_[wanted.name];
+  if (!budget) {
+    budget = std::make_unique<Budget>(
+        Budget{.config = wanted, .lease = BudgetLease(wanted.terms, wanted.on_loss, now)});
+  } else if (budget->config != wanted) {
+    budget->config = wanted;
+    budget->lease.set(wanted.terms, wanted.on_loss, now);
+  }
+  return *budget;
+}
+
+Budgets::ShapeDemands& Budgets::demands_of(const BudgetPlace& place) {
+  const auto known = std::find_if(demands_.begin(), demands_.end(), [&](const ShapeDemands& shape) {
+    return shape.interface == place.interface && shape.direction == place.direction;
+  });
+  if (known != demands_.end()) return *known;
+  return demands_.emplace_back(ShapeDemands{.interface = place.interface, .direction = place.direction});
+}
+
 void Budgets::work(Shapes shapes) {
   clear(timer_);
   clear(answered_);
   const Instant now = clock_.now();
-  take_answers(now);
+  take_answers();
   measure_demand(shapes, now);
   hand_over(shapes);
   hear_of_applied(now);
   ask(now);
 }
 
-void Budgets::take_answers(Instant now) {
+// Each with the time at which it is there: what is proven by an answer hangs on that.
+void Budgets::take_answers() {
   for (auto& [server, talk] : talks_)
-    if (const std::optional<LeaseAnswers> answers = talk->take()) take(*answers, *talk, now);
+    if (const std::optional<LeaseAnswers> answers = talk->take()) take(*answers, *talk, clock_.now());
   // Not while it is busy: the end would wait for the server.
   std::erase_if(talks_, [this](const auto& each) {
     const RedisTalk* const talk = each.second.get();
@@ -165,6 +178,7 @@ void Budgets::take(const LeaseAnswers& answers, const RedisTalk& talk, Instant n
   std::string trouble = answers.trouble;
   for (const LeaseAnswer& answer : answers.answers) {
     Budget& budget = *budgets_.at(answer.budget);
+    if (budget.talk != &talk) continue;  // of a server that it does not ask any more
     if (const auto* const error = std::get_if<ReplyError>(&answer.reply)) {
       note(budget, trouble = error->message);
       continue;

@@ -71,8 +71,10 @@ class Budgets {
   };
 
   void set_timer();
+  Budget& budget_of(const BudgetConfig& wanted, Instant now);
+  ShapeDemands& demands_of(const BudgetPlace& place);
   RedisTalk& talk_with(const BudgetConfig& config);
-  void take_answers(Instant now);
+  void take_answers();
   void take(const LeaseAnswers& answers, const RedisTalk& talk, Instant now);
   void measure_demand(Shapes shapes, Instant now);
   void hand_over(Shapes shapes);

@@ -410,14 +410,14 @@ std::optional<std::vector<FlowStatistics>> Daemon::flows(const FlowsQuery& query
 
 ExplainResult Daemon::explain(const ExplainQuery& query) {
   ExplainResult result;
-  const Shape* shape = find(query.interface, query.direction.value_or(Direction::egress));
+  Shape* shape = find(query.interface, query.direction.value_or(Direction::egress));
   if (shape == nullptr && !query.direction) shape = find(query.interface, Direction::ingress);
   if (shape == nullptr) {
     for (const auto& each : shapes_) result.instead.push_back(&each->config());
     return result;
   }
   result.shape = &shape->config();
-  result.state = shape->state();
+  result.state = shape->trouble();
   result.link_header = shape->link_header();
   try {
     result.explanation = shape->explain(query.frame, query.mark);
@@ -566,8 +566,13 @@ SaveResult Daemon::save() {
 
 // Expressions are compiled meanwhile in threads of their own, for seconds where there are many.
 ConfigResult Daemon::read(const ConfigDocument& document) {
-  ConfigResult result = document.read(
-      {.matches = &matches_, .meanwhile = [this] { tick(); }, .memory = available_memory(Held::counts)});
+  ConfigResult result = document.read({.matches = &matches_,
+                                       .meanwhile =
+                                           [this] {
+                                             tick();
+                                             budgets_.work(shapes_);
+                                           },
+                                       .memory = available_memory(Held::counts)});
   if (result.ok()) {
     command_line_.apply_to(result.config);
   } else {
@@ -582,7 +587,10 @@ std::vector<std::string> Daemon::apply(const Config& config) {
   for (const ShapeConfig& shape : config.shapes)
     for (const ClassConfig& one : shape.classes)
       if (!one.match.empty()) expressions.insert(one.match);
-  matches_.compile_all(expressions, [this] { feed_meanwhile(); });
+  matches_.compile_all(expressions, [this] {
+    feed_meanwhile();
+    budgets_.work(shapes_);
+  });
   Messages messages = put_in_force(with_captures_chosen(config));
   matches_.drop_unused();
   return messages;
@@ -632,6 +640,7 @@ Daemon::Messages Daemon::put_in_force(Config next) {
   patterns_.retry_all();
   start_missing_instances();
   budgets_.put_in_force(config_);
+  divert_.forget_hook_trial();
   workers_.end_unused();
   for (const std::string& name : fixed_settings_changed(config_.daemon, next.daemon)) {
     messages.push_back("daemon." + name + " takes effect at the next start");

@@ -644,23 +644,25 @@ bool Shape::take_reading(std::size_t part, Instant patience) {
   return true;
 }
 
+std::string Shape::with_trouble(std::string state) const {
+  if (!is_in_force()) state += (state.empty() ? "" : "; ") + std::string(kNotTaken);
+  if (state.empty() && switch_is_open())
+    state = "packets are not read or not sent in time; the dead-man switch lets them pass";
+  if (state.empty()) state = bypass_;
+  return state.empty() ? starvation() : state;
+}
+
 ShapeStatistics Shape::statistics(Instant patience) {
   std::string state = state_;
   for (std::size_t i = 0; i < parts_.size(); ++i)
     if (!take_reading(i, patience)) state = "a worker does not answer; these are its last figures";
-  if (!is_in_force()) state += (state.empty() ? "" : "; ") + std::string(kNotTaken);
   const Losses lost = losses();
   const bool open = switch_is_open();
-  if (open && state.empty())
-    state = "packets are not read or not sent in time; the dead-man switch lets them pass";
-  if (state.empty()) state = bypass_;
-  const std::string starved = starvation();
-  if (state.empty()) state = starved;
   return ShapeStatistics{.interface = config_.interface,
                          .direction = config_.direction,
                          .diverting = diverting() && !open,
-                         .state = state,
-                         .starved = !starved.empty(),
+                         .state = with_trouble(state),
+                         .starved = !starvation().empty(),
                          .limits = attachment_ ? attachment_->limits() : std::vector<std::string>{},
                          .divert = attachment_ ? attachment_->divert().method() : common_.wanted_method(),
                          .shaper = sum_of(last_readings_),
@@ -711,13 +713,14 @@ std::vector<FlowStatistics> Shape::largest_flows(const std::string& class_name, 
   return reading->largest;
 }
 
-Explanation Shape::explain(std::span<const std::byte> frame, std::uint32_t mark) const {
+Explanation Shape::explain(std::span<const std::byte> frame, std::uint32_t mark) {
   if (!is_in_force()) throw std::runtime_error(title() + ": " + kNotTaken + "; try again");
   return headgate::explain({.classifier = *classifier_,
                             .hook_classes = hook_classes_,
                             .parts = parts_,
                             .attachment = attachment_.get(),
-                            .link_header = link_header_},
+                            .link_header = link_header_,
+                            .asked = explained_},
                            frame, mark);
 }
 

@@ -98,6 +98,8 @@ class Shape {
   bool diverting() const { return attachment_ != nullptr && attachment_->diverting(); }
   // Why the host is open. While diverting: what is wrong all the same, mostly nothing.
   const std::string& state() const { return state_.empty() ? bypass_ : state_; }
+  // All that is wrong, as statistics() tells it, but for workers that do not answer; empty: nothing.
+  std::string trouble() const { return with_trouble(state_); }
   // Which interface it shapes, or would: by its name, and while nobody has that by the attachment. 0: none.
   int interface_index(Netlink& netlink) const;
 
@@ -113,7 +115,7 @@ class Shape {
 
   // What would become of a packet (shape_explanation.hpp). Throws a sentence: a worker does not answer, or has not taken the
   // classes of the last reload.
-  Explanation explain(std::span<const std::byte> frame, std::uint32_t mark) const;
+  Explanation explain(std::span<const std::byte> frame, std::uint32_t mark);
 
   // What plan a member of a class has from the workers' next packet on; no new classes are on their way (see prepare()).
   // `members`: how many the class has then; `all` names them.
@@ -161,6 +163,7 @@ class Shape {
   void note_bypass(const std::string& bypass);
   void open_since(const std::string& reason);
   bool switch_is_open() const;
+  std::string with_trouble(std::string state) const;
   std::string starvation() const;
   void log_starvation();
   void log_openings();
@@ -228,6 +231,7 @@ class Shape {
   std::vector<AskedReading> asked_readings_;  // by part
   std::vector<ShaperReading> last_readings_;  // by part
   std::future<void> flows_read_;              // some of them, as last asked for
+  std::future<void> explained_;               // of a worker, as last asked for
 
   // By class: how many members the shapers' tables have room for, where run time has made them larger.
   std::map<std::string, std::size_t> member_rooms_;

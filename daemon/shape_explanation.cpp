@@ -39,16 +39,23 @@ struct Question {
   FlowOutlook outlook{};
 };
 
-FlowOutlook ask_worker(ShapePart& part, const std::shared_ptr<Question>& question) {
-  const bool answered = part.worker().call(
-      [question, &shaper = part.shaper](Instant now) {
-        question->packet.arrival = now;
-        shaper.gather(question->packet);
-        question->outlook = shaper.explain(question->packet, now);
-      },
-      kPatience);
-  if (!answered) throw std::runtime_error("the worker that has its flow does not answer");
-  return question->outlook;
+bool is_answered(const std::future<void>& asked, Duration patience) {
+  return !asked.valid() || asked.wait_for(patience) == std::future_status::ready;
+}
+
+FlowOutlook ask_worker(ShapePart& part, std::future<void>& asked, const std::shared_ptr<Question>& question) {
+  if (is_answered(asked, Duration::zero())) {
+    asked = part.worker().ask([question, &shaper = part.shaper](Instant now) {
+      question->packet.arrival = now;
+      shaper.gather(question->packet);
+      question->outlook = shaper.explain(question->packet, now);
+    });
+    if (is_answered(asked, kPatience)) {
+      asked.get();
+      return question->outlook;
+    }
+  }
+  throw std::runtime_error("the worker that has its flow does not answer");
 }
 
 }  // namespace
@@ -71,7 +78,7 @@ Explanation explain(const ExplainedShape& shape, std::span<const std::byte> fram
   explanation.key = packet.key;
   explanation.worker = part_of_flow(packet.flow_hash, shape.parts.size());
   if (!comes_to_worker(tried.verdict)) return explanation;
-  explanation.outlook = ask_worker(*shape.parts[explanation.worker], question);
+  explanation.outlook = ask_worker(*shape.parts[explanation.worker], shape.asked, question);
   explanation.key = packet.key;  // perhaps its plan's
   return explanation;
 }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <span>
 
 #include "attachment.hpp"
@@ -20,6 +21,7 @@ struct ExplainedShape {
   const ShapeParts& parts;
   const Attachment* attachment;  // null: none
   LinkHeader link_header;
+  std::future<void>& asked;  // of a worker, the last time: while it has not answered no other is asked
 };
 
 // A frame with an Ethernet header, also where the link has none. Throws a sentence: a worker does not answer.

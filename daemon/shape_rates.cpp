@@ -19,10 +19,11 @@ bool Shape::lease(LeasedRate rate, LeaseInForce& in_force) {
 std::shared_ptr<const PlaceDemands> Shape::ask_for_demands(const std::vector<RatePlace>& places) {
   if (!is_in_force()) return nullptr;
   const auto demands = std::make_shared<PlaceDemands>();
-  demands->of_parts.resize(parts_.size());
+  demands->of_parts.assign(parts_.size(), std::vector<RateDemand>(places.size()));
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const auto read = [demands, places, i, &shaper = parts_[i]->shaper](Instant) {
-      for (const RatePlace& place : places) demands->of_parts[i].push_back(shaper.demand(place));
+      for (std::size_t place = 0; place < places.size(); ++place)
+        demands->of_parts[i][place] = shaper.demand(places[place]);
     };
     demands->answers.push_back(parts_[i]->worker().ask(read));
   }

@@ -29,12 +29,11 @@ std::string read_password(const std::string& path) {
 }
 
 // Its unit keeps the service from IP, and a server's socket may not be open to its user.
-std::string with_advice(const std::string& trouble) {
+bool is_held_back(const std::string& trouble) {
   constexpr std::array kNotLetOut{EAFNOSUPPORT, EACCES};
-  const bool is_held_back = std::any_of(kNotLetOut.begin(), kNotLetOut.end(), [&](int number) {
+  return std::any_of(kNotLetOut.begin(), kNotLetOut.end(), [&](int number) {
     return trouble.find(std::strerror(number)) != std::string::npos;
   });
-  return is_held_back ? trouble + " (what lets the service out: headgate-budget(7), THE SERVICE)" : trouble;
 }
 
 }  // namespace
@@ -103,15 +102,16 @@ LeaseAnswers RedisTalk::answer(const std::vector<LeaseQuestion>& questions) {
     return answers;
   } catch (const redis::Error& error) {
     connection_.reset();
-    return {.answers = {}, .trouble = error.what() + advice(error.trouble())};
+    return {.answers = {}, .trouble = error.what() + advice(error)};
   } catch (const std::exception& error) {
     connection_.reset();
-    return {.answers = {}, .trouble = with_advice(error.what())};
+    return {.answers = {}, .trouble = error.what()};
   }
 }
 
-std::string RedisTalk::advice(redis::Trouble trouble) const {
-  if (trouble != redis::Trouble::denied) return {};
+std::string RedisTalk::advice(const redis::Error& error) const {
+  if (is_held_back(error.what())) return " (what lets the service out: headgate-budget(7), THE SERVICE)";
+  if (error.trouble() != redis::Trouble::denied) return {};
   return password_file_.empty() ? "; the budget has no password_file"
                                 : "; password_file is " + password_file_;
 }

@@ -39,7 +39,7 @@ class RedisTalk {
   // `password_file` is read at each connection; empty: none. `host` is this host's name in the hashes (lease_request.hpp).
   // `answered`: an eventfd that says that take() has something; it outlives this.
   RedisTalk(redis::Server server, std::string password_file, std::string host, int answered);
-  // Waits for a request that is under way, at most the server's timeouts.
+  // Waits for a request that is under way: the server's timeouts at most, and as long as the resolver looks up its name.
   ~RedisTalk();
   RedisTalk(const RedisTalk&) = delete;
   RedisTalk& operator=(const RedisTalk&) = delete;
@@ -51,7 +51,7 @@ class RedisTalk {
  private:
   void run();
   LeaseAnswers answer(const std::vector<LeaseQuestion>& questions);
-  std::string advice(redis::Trouble trouble) const;
+  std::string advice(const redis::Error& error) const;
   redis::Connection& connection();
 
   const redis::Server server_;

@@ -117,6 +117,11 @@ Json class_json(const FoundClass& one, std::string_view way) {
           {"flows", flow_records(one)}};
 }
 
+const std::string& pattern_of(const FoundClass& one) {
+  const ShapeConfig& shape = one.counted->config;
+  return shape.pattern.empty() ? shape.interface : shape.pattern;
+}
+
 struct Pair {
   const FlowOfClass* down = nullptr;
   const FlowOfClass* up = nullptr;
@@ -152,13 +157,18 @@ Json both_ways_json(const DaemonStatus& status, const std::string& name, std::si
   const std::vector<FlowOfClass> down = collect_flows({both.down}, kMaxFlowLimit, daemon);
   const std::vector<FlowOfClass> up = collect_flows({both.up}, kMaxFlowLimit, daemon);
   // Addresses on different interfaces of a pattern are different ones.
-  const bool by_interface = both.down.of_pattern && both.up.of_pattern;
+  const bool by_interface =
+      both.down.of_pattern && both.up.of_pattern && pattern_of(both.down) == pattern_of(both.up);
   const auto place_of = [&](const FlowOfClass& one, const FlowKey& key) {
     return Place{by_interface ? one.shape->interface : std::string(), bytes_of(key)};
   };
   std::map<Place, Pair> pairs;
-  for (const FlowOfClass& one : down) pairs[place_of(one, one.flow.key)].down = &one;
-  for (const FlowOfClass& one : up) pairs[place_of(one, turned_round(one.flow.key))].up = &one;
+  // Of several the first: the largest.
+  const auto put = [](const FlowOfClass*& side, const FlowOfClass& one) {
+    side = side == nullptr ? &one : side;
+  };
+  for (const FlowOfClass& one : down) put(pairs[place_of(one, one.flow.key)].down, one);
+  for (const FlowOfClass& one : up) put(pairs[place_of(one, turned_round(one.flow.key))].up, one);
   std::vector<std::pair<std::string, Pair>> largest;
   largest.reserve(pairs.size());
   for (const auto& [place, pair] : pairs) largest.emplace_back(place.first, pair);

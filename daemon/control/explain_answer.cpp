@@ -137,10 +137,16 @@ Json flow_json(const Explanation& explanation, const FlowOutlook& outlook, const
           {"queued", to_json(outlook.queued)}};
 }
 
+// Of the flow's bucket, as it is now.
+Rate rate_of(const FlowOutlook& outlook, const ClassConfig& config) {
+  if (outlook.leased) return *outlook.leased;
+  return outlook.plan < config.plans.size() ? config.plans[outlook.plan].rate : config.rate;
+}
+
 Json bucket_json(const FlowOutlook& outlook, const ClassConfig& config) {
   if (!outlook.bucket_opens_in) return nullptr;
   const bool has_plan = outlook.plan < config.plans.size();
-  const Rate& rate = has_plan ? config.plans[outlook.plan].rate : config.rate;
+  const Rate rate = rate_of(outlook, config);
   const Burst& burst = has_plan ? config.plans[outlook.plan].burst : config.burst;
   const QueueCapacity& queue = has_plan ? config.plans[outlook.plan].queue : config.queue;
   return {{"rate", list_json(to_text(rate))},
@@ -155,7 +161,7 @@ Json held_by_json(const FlowOutlook& outlook, const ClassConfig& config) {
                {"name", nullptr},
                {"rate", nullptr}};
   const bool has_plan = outlook.plan < config.plans.size();
-  const Rate& rate = has_plan ? config.plans[outlook.plan].rate : config.rate;
+  const Rate rate = rate_of(outlook, config);
   const std::string& owner = has_plan ? config.plans[outlook.plan].name : config.name;
   switch (outlook.held_by) {
     case HeldBy::packet_rate:

@@ -59,6 +59,7 @@ FlowOutlook Shaper::explain(const ArrivingPacket& packet, Instant now) const {
     record.generation = shaped.generation_of(packet.key);
   }
   if (shaped.plans) outlook.plan = record.generation;
+  outlook.leased = state.leased_rate_of(shaped, record);
   if (!outlook.known && !state.would_find_record(now)) {
     note_drop(outlook, DropReason::flow_table_full);
   } else if (shaped.in_tree()) {
@@ -69,6 +70,14 @@ FlowOutlook Shaper::explain(const ArrivingPacket& packet, Instant now) const {
     state.explain_bucket(record, packet, now, outlook);
   }
   return outlook;
+}
+
+std::optional<Rate> ShaperState::leased_rate_of(const ShapedClass& shaped, const FlowRecord& record) const {
+  if (shaped.has_plan(record)) {
+    const PlanConfig& plan = shaped.config.plans[record.generation];
+    return plan.budget.empty() ? std::nullopt : std::optional(plan.rate);
+  }
+  return shaped.config.budget.empty() ? std::nullopt : std::optional(shaped.config.rate);
 }
 
 void ShaperState::explain_bucket(const FlowRecord& record, const ArrivingPacket& packet, Instant now,

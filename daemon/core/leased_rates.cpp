@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "core/classifier.hpp"
 #include "core/schedule.hpp"
 #include "core/schedule_state.hpp"
 #include "core/shaper_state.hpp"
@@ -62,7 +63,7 @@ Instant ShaperState::end_leases(Instant now) {
 }
 
 void ShaperState::set_rate(const RatePlace& place, const Rate& rate, Instant now) {
-  if (place.kind == RatePlace::Kind::bucket) return set_bucket_rate(class_at(place.class_index), rate);
+  if (place.kind == RatePlace::Kind::bucket) return set_bucket_rate(class_at(place.class_index), rate, now);
   if (place.kind == RatePlace::Kind::plan)
     return set_plan_rate(class_at(place.class_index), place.plan, rate, now);
   assert(rate.bits);
@@ -71,13 +72,20 @@ void ShaperState::set_rate(const RatePlace& place, const Rate& rate, Instant now
   note_event();
 }
 
-// The configuration says the new rate, too, so that a reconfiguration sees what differs from it.
-void ShaperState::set_bucket_rate(ShapedClass& shaped, const Rate& rate) {
+// The configuration says the new rate, too, so that a reconfiguration sees what differs from it. The class has no key, so
+// that it has one flow at most.
+void ShaperState::set_bucket_rate(ShapedClass& shaped, const Rate& rate, Instant now) {
   assert(!shaped.polices && !shaped.plans);
   if (shaped.config.rate == rate) return;
+  const std::uint32_t hash = hash_key({}, class_hash_seed(shaped.config.name, hash_seed));
+  const FlowNumber flow = flows.find(hash, class_numbers[shaped.index], {});
+  FlowBucket* const bucket = flow == kNoFlow ? nullptr : &bucket_of(flows[flow], shaped, now);
   shaped.config.rate = rate;
   shaped.parameters_before = std::exchange(shaped.parameters, bucket_parameters(shaped.config));
   ++shaped.generation;
+  if (bucket == nullptr) return;
+  bucket->change_rate(shaped.parameters_before, shaped.parameters, now);
+  flows[flow].generation = shaped.generation;
 }
 
 // Likewise.
@@ -89,7 +97,7 @@ void ShaperState::set_plan_rate(ShapedClass& shaped, PlanNumber plan, const Rate
   const BucketParameters before = std::exchange(
       shaped.plans->parameters[plan], BucketParameters(rate, config.burst, shaped.config.link_layer));
   if (const FlowNumber flow = common_flow_of(shaped, plan); flow != kNoFlow)
-    flows[flow].bucket.change(before, shaped.plans->parameters[plan], now);
+    flows[flow].bucket.change_rate(before, shaped.plans->parameters[plan], now);
 }
 
 FlowNumber ShaperState::common_flow_of(const ShapedClass& shaped, PlanNumber plan) const {

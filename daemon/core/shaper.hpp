@@ -203,7 +203,7 @@ class Shaper {
   void change_member(ClassIndex class_index, MemberUpdate& update, Instant now);
 
   // Another rate for a place that has one, until its time is over (Schedule::end_leases()) or the next lease or reconfigure()
-  // comes. The packet whose turn is next keeps its time.
+  // comes. The packet whose turn is next keeps its time; what was used of a burst stays used.
   void lease(const LeasedRate& lease, Instant now);
   RateDemand demand(const RatePlace& place) const;
 

@@ -74,6 +74,7 @@ struct ShaperState {
   [[gnu::cold]] bool shorten_longest_queue(const FlowRecord& record, std::uint32_t chunks);
 
   // explanation.cpp
+  std::optional<Rate> leased_rate_of(const ShapedClass& shaped, const FlowRecord& record) const;
   void explain_bucket(const FlowRecord& record, const ArrivingPacket& packet, Instant now,
                       FlowOutlook& outlook) const;
   void explain_in_tree(const FlowRecord& record, const ArrivingPacket& packet, Instant now,
@@ -118,7 +119,7 @@ struct ShaperState {
   void lease(const LeasedRate& lease, Instant now);
   Instant end_leases(Instant now);
   void set_rate(const RatePlace& place, const Rate& rate, Instant now);
-  void set_bucket_rate(ShapedClass& shaped, const Rate& rate);
+  void set_bucket_rate(ShapedClass& shaped, const Rate& rate, Instant now);
   void set_plan_rate(ShapedClass& shaped, PlanNumber plan, const Rate& rate, Instant now);
   FlowNumber common_flow_of(const ShapedClass& shaped, PlanNumber plan) const;
   RateDemand demand(const RatePlace& place) const;

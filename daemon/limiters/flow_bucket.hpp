@@ -77,6 +77,17 @@ class FlowBucket {
     bits_remainder_ = 0;
   }
 
+  // The same for a rate that changes all the time, as one that is leased does: what was used of the burst stays used, so that
+  // no change gives anything back.
+  template <typename Parameters>
+  void change_rate(const Parameters& before, const Parameters& after, Instant now) {
+    const std::int64_t at = now.time_since_epoch().count();
+    packets_next_ = converted(before.packets, after.packets, {packets_next_, packets_remainder_}, at);
+    bits_next_ = converted(before.bits, after.bits, {bits_next_, bits_remainder_}, at);
+    packets_remainder_ = 0;
+    bits_remainder_ = 0;
+  }
+
  private:
   static constexpr std::int64_t kLongAgo = -(std::int64_t{1} << 62);
 
@@ -93,6 +104,13 @@ class FlowBucket {
     const std::int64_t at = opens(before, next);
     const std::int64_t wait = at - now;
     return std::min(rounded_up(next), (wait > 0 ? now + after.shortened(wait, before) : at) + tolerance);
+  }
+
+  static std::int64_t converted(const RateLimit& before, const RateLimit& after, const ExactTime& next,
+                                std::int64_t now) {
+    const std::int64_t ahead = rounded_up(next) - now;
+    if (!before.set() || !after.set() || rounded_up(next) <= now) return rounded_up(next);
+    return now + after.converted(ahead, before);
   }
 
   std::int64_t packets_next_ = kLongAgo;

@@ -32,12 +32,14 @@ ExactTime RateLimit::long_time_of(std::uint64_t units) const {
   return {static_cast<std::int64_t>(nanoseconds), static_cast<std::uint64_t>(product % rate_)};
 }
 
-std::int64_t RateLimit::shortened(std::int64_t wait, const RateLimit& other) const {
+std::int64_t RateLimit::converted(std::int64_t wait, const RateLimit& other) const {
   const auto faster = [](const RateLimit& one, const RateLimit& than) {
     return static_cast<long double>(one.rate_) * static_cast<long double>(than.period_);
   };
-  const long double ratio = faster(other, *this) / faster(*this, other);
-  return ratio < 1 ? static_cast<std::int64_t>(std::ceil(static_cast<long double>(wait) * ratio)) : wait;
+  constexpr long double kLongest = std::int64_t{1} << 61;
+  const long double converted =
+      std::ceil(static_cast<long double>(wait) * (faster(other, *this) / faster(*this, other)));
+  return static_cast<std::int64_t>(std::min(converted, kLongest));
 }
 
 Instant Gcra::earliest(std::uint64_t n, Instant now) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <limits>
 
 namespace headgate {
@@ -343,8 +344,14 @@ void RateTree::set_ceiling(TreeNode number, BitRate rate, Instant instant) {
   assert(clock.set() && rate.bits_per_second > 0);
   if (clock.rate == rate.bits_per_second) return;
   const std::int64_t opens = clock.opens();
+  const std::uint64_t before = clock.rate;
   clock.set(rate.bits_per_second);
-  clock.time = {std::min(opens, now + clock.time_of(node.largest).nanoseconds), 0};
+  if (opens > now) {
+    const long double ahead = static_cast<long double>(opens - now) * static_cast<long double>(before);
+    constexpr long double kLongest = std::int64_t{1} << 61;
+    const long double as_long = std::ceil(ahead / static_cast<long double>(clock.rate));
+    clock.time = {now + static_cast<std::int64_t>(std::min(as_long, kLongest)), 0};
+  }
   clock.credit = clock.time_of(std::uint64_t{kCreditPackets} * node.largest).nanoseconds;
   const bool somebody = somebody_may_send();
   place_path(number, now);

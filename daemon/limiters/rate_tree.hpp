@@ -84,8 +84,8 @@ class RateTree {
   // than the largest packet takes at their own rates. Nothing may have been begun here.
   void go_on_from(const RateTree& other, TreeNode before, TreeNode node, Instant now);
 
-  // Another rate for a node that has a ceiling. Its clock waits no longer than it would have, nor than the largest packet takes
-  // at the new rate. next_event() may be another one after it.
+  // Another rate for a node that has a ceiling. As many bits as its clock is ahead by, it is ahead by at the new rate, so that no
+  // change gives anything away. next_event() may be another one after it.
   void set_ceiling(TreeNode node, BitRate rate, Instant now);
 
   bool is_below(TreeNode node, TreeNode ancestor) const;  // or the ancestor itself

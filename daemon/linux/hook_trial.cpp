@@ -31,7 +31,8 @@ void set_apart(divert_shape& shape, std::uint32_t ring, std::uint32_t channel) {
     *count = {};
   shape.passed_unshaped = 0;
   shape.let_go_at = 0;
-  shape.raw_ip = 0;  // the frame has a header, as its record would have
+  shape.cgroups_asked = 0;  // the kernel gives what it tries out a socket, of the daemon's own cgroup
+  shape.raw_ip = 0;         // the frame has a header, as its record would have
 }
 
 }  // namespace

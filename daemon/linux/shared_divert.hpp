@@ -50,6 +50,7 @@ class SharedDivert {
 
   // Loads the programs once more when it is asked first. Throws std::system_error.
   HookTrial& hook_trial();
+  void forget_hook_trial() { hook_trial_.reset(); }  // and what it knows of classes
 
   // The device of all that copy. When the one that others have is not as it was made any more, another.
   std::shared_ptr<DivertPair> pair();

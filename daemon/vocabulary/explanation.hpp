@@ -62,6 +62,7 @@ struct FlowOutlook {
   PlanNumber plan = kNoPlan;  // of the flow
   Count sent, dropped, queued;
   Count queued_in_class;
+  std::optional<Rate> leased;  // of the flow's bucket, where its class or plan goes by a budget
 
   // Until the bucket lets a packet go that nothing waits in front of; zero: it would at once. None: there is no bucket.
   std::optional<Duration> bucket_opens_in;

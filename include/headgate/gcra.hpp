@@ -43,8 +43,12 @@ class RateLimit {
 
   bool set() const { return rate_ != 0; }
 
+  // How long by this limit those units take that take `wait` by `other`, rounded up; at most 73 years.
+  std::int64_t converted(std::int64_t wait, const RateLimit& other) const;
   // What is left of a wait by `other` if it goes on by this limit: shorter where this rate is higher, else as long.
-  std::int64_t shortened(std::int64_t wait, const RateLimit& other) const;
+  std::int64_t shortened(std::int64_t wait, const RateLimit& other) const {
+    return std::min(wait, converted(wait, other));
+  }
 
   // The time in which `units` leave.
   ExactTime time_of(std::uint64_t units) const;

@@ -4,6 +4,7 @@
 #include <random>
 #include <vector>
 
+#include "core/classifier.hpp"
 #include "support/shaper_harness.hpp"
 
 namespace headgate {
@@ -20,7 +21,9 @@ Rate megabits(std::uint64_t count) {
 }
 
 ClassConfig bucket_class(std::string name, const Rate& rate) {
-  return shaped_class(std::move(name), rate, {.packets = 100'000});
+  ClassConfig config = shaped_class(std::move(name), rate, {.packets = 100'000});
+  config.key = {};
+  return config;
 }
 
 class LeaseHarness : public ShaperHarness {
@@ -41,6 +44,10 @@ class LeaseHarness : public ShaperHarness {
   void fill(ClassIndex index, std::size_t packets) {
     for (std::size_t i = 0; i < packets; ++i) {
       ArrivingPacket packet = make(0, kBytes, now, index);
+      if (classes[index].key == KeySpec{}) {
+        packet.key = {};
+        packet.flow_hash = hash_key({}, class_hash_seed(classes[index].name, 0));
+      }
       shaper.shaper.gather(packet);
       admit({&packet, 1});
     }
@@ -222,6 +229,45 @@ TEST(LeasedRates, NeverMoreThanTheRate) {
       ASSERT_LE(static_cast<double>(bits), allowed + 3 * kBytes * 8) << "run " << run << " step " << step;
     }
   }
+}
+
+// With a burst, in pulses, so that the rate goes down while the burst is used up and up again behind it.
+TEST(LeasedRates, NoChangeGivesABurstBack) {
+  constexpr std::uint64_t kBurstPackets = 50;
+  std::mt19937 random(12);
+  for (int run = 0; run < 20; ++run) {
+    ClassConfig config = bucket_class("all", megabits(1));
+    config.burst.bytes = DataSize{kBurstPackets * kBytes};
+    LeaseHarness shaper({config});
+    double allowed = kBurstPackets * kBytes * 8;
+    double sent = 0;
+    for (int step = 0; step < 60; ++step) {
+      const std::uint64_t rate = 1 + random() % 20;
+      const Duration time = milliseconds(1 + random() % 20);
+      shaper.lease(shaper.bucket, megabits(rate), shaper.now + seconds(60), megabits(1));
+      if (random() % 2 == 0) shaper.fill(0, random() % 60);
+      sent += static_cast<double>(shaper.run_for(time));
+      allowed += static_cast<double>(time.count()) * 1e-3 * static_cast<double>(rate);
+      ASSERT_LE(sent, allowed + 2 * kBytes * 8) << "run " << run << " step " << step;
+    }
+  }
+}
+
+// A link that swings between two rates sends what these give, and a packet for all swings together, not one for each.
+TEST(LeasedRates, NoSwingOfALinkGivesAPacketAway) {
+  LeaseHarness shaper({bucket_class("all", {})}, {.rate = BitRate{kMegabit}, .groups = {}});
+  shaper.fill(0, 3'000);
+  double sent = 0;
+  double allowed = 0;
+  for (int swing = 0; swing < 200; ++swing) {
+    const std::uint64_t rate = swing % 2 == 0 ? 2 : 10;
+    shaper.lease(shaper.link, megabits(rate), shaper.now + seconds(60), megabits(1));
+    const Duration time = milliseconds(7);
+    sent += static_cast<double>(shaper.run_for(time));
+    allowed += static_cast<double>(time.count()) * 1e-3 * static_cast<double>(rate);
+  }
+  EXPECT_LE(sent, allowed + 3 * kBytes * 8);
+  EXPECT_GE(sent, allowed - 3 * kBytes * 8);
 }
 
 }  // namespace

@@ -87,10 +87,11 @@ def pytest_runtest_protocol(item, nextitem):
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     for attempt in range(ATTEMPTS):
         if attempt:
-            _measured_again.append(item.nodeid)
+            _measured_again.append(f"{item.nodeid}: {failed[0].longrepr.reprcrash.message.splitlines()[0]}")
             item._initrequest()  # fixtures anew
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        if not any(report.failed and report.when == "call" for report in reports):
+        failed = [report for report in reports if report.failed and report.when == "call"]
+        if not failed:
             break
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)

@@ -20,7 +20,11 @@ class RedisServer:
         self.socket = self.directory / "redis.sock"
         self._options = options
         self._process = None
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
 
     def start(self, patience=10):
         with open(self.directory / "log", "a") as log:
@@ -62,7 +66,7 @@ class RedisServer:
         return processes.run(["redis-cli", "-s", self.socket, *words], check=check)
 
     def close(self):
-        if self._process.poll() is None:
+        if self._process is not None and self._process.poll() is None:
             self._process.kill()  # one that is stopped, too
             self._process.wait()
         shutil.rmtree(self.directory)

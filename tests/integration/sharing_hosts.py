@@ -179,8 +179,8 @@ def megabits(frames, start, end, host=None):
 def most_above(frames, rate, window, catch_up):
     """The most bits, in Mbit, by which any stretch of `window` seconds has more than `rate` Mbit/s give.
 
-    A worker that wakes late makes up for `catch_up` seconds at most: as much of what was missing shortly before, when
-    the machine paused, does not count.
+    A worker that wakes late makes up for `catch_up` seconds at most: as much of what was missing in three times that
+    before does not count, whatever it was missing for.
     """
     times = [time_of / 1e9 for time_of, _ in frames]
     each = FRAME_BITS / 1e6

@@ -18,11 +18,8 @@ endif()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --component library --prefix ${prefix})
 file(REMOVE ${BUILD}/install_manifest_library.txt)
-if(REDIS)
-  set(of_redis lib/libheadgate-redis.so lib/libheadgate-redis.so.1 include/headgate/redis/gcra.hpp)
-endif()
 foreach(installed lib/libheadgate.a lib/libheadgate.so lib/libheadgate.so.1 include/headgate/token_bucket.hpp include/headgate/scheduler.hpp
-    ${of_redis})
+    lib/libheadgate-redis.so lib/libheadgate-redis.so.1 include/headgate/redis/gcra.hpp)
   string(REGEX REPLACE "^lib/" "${LIBDIR}/" installed ${installed})
   if(NOT EXISTS ${prefix}/${installed})
     message(FATAL_ERROR "not installed: ${installed}")
@@ -50,13 +47,11 @@ run(${CXX} -std=c++20 ${flags} -I${prefix}/include ${EXAMPLES}/pacer.cpp ${prefi
 run(${work}/pacer_static)
 
 # The component redis, with a server of its own.
-if(REDIS)
-  run(${CMAKE_CURRENT_LIST_DIR}/../support/with_redis_server ${work} ${work}/build/shared_api_limit unix:${work}/redis.sock)
-  execute_process(COMMAND pkg-config --cflags --libs headgate headgate-redis OUTPUT_VARIABLE of_library
-                  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  separate_arguments(of_library)
-  run(${CXX} -std=c++20 ${flags} ${EXAMPLES}/shared_api_limit.cpp ${of_library} -o ${work}/shared_api_limit)
-  run(${CMAKE_CURRENT_LIST_DIR}/../support/with_redis_server ${work} ${work}/shared_api_limit unix:${work}/redis.sock)
-endif()
+run(${CMAKE_CURRENT_LIST_DIR}/../support/with_redis_server ${work} ${work}/build/shared_api_limit unix:${work}/redis.sock)
+execute_process(COMMAND pkg-config --cflags --libs headgate headgate-redis OUTPUT_VARIABLE of_library
+                OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+separate_arguments(of_library)
+run(${CXX} -std=c++20 ${flags} ${EXAMPLES}/shared_api_limit.cpp ${of_library} -o ${work}/shared_api_limit)
+run(${CMAKE_CURRENT_LIST_DIR}/../support/with_redis_server ${work} ${work}/shared_api_limit unix:${work}/redis.sock)
 
 file(REMOVE_RECURSE ${work})

@@ -56,7 +56,13 @@ RedisServer::RedisServer(std::vector<std::string> options) : options_(std::move(
   std::string name = std::filesystem::temp_directory_path() / "headgate-redis-XXXXXX";
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
   directory_ = name;
-  start();
+  try {
+    start();
+  } catch (...) {
+    stop();
+    std::filesystem::remove_all(directory_);
+    throw;
+  }
 }
 
 RedisServer::~RedisServer() {

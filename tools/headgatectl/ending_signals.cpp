@@ -14,7 +14,7 @@ EndingSignals::EndingSignals() {
   action.sa_handler = [](int) { interrupted = 1; };
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) {
     sigaddset(&signals, signal);
     sigaction(signal, &action, nullptr);
   }

@@ -44,9 +44,7 @@ struct Meaning {
 constexpr Meaning kMeanings[] = {
     {"NOAUTH", Trouble::denied, "give a password"},
     {"WRONGPASS", Trouble::denied, "check user and password"},
-    {"NOPERM", Trouble::denied,
-     "allow the user EVALSHA, SCRIPT LOAD, TIME, and on the limiter's keys GET and SET, for a SlidingLog "
-     "@sortedset, DEL and PEXPIREAT"},
+    {"NOPERM", Trouble::denied, "allow the user EVALSHA, SCRIPT LOAD, and on the keys what the script calls"},
     {"READONLY", Trouble::read_only, "connect to the primary"},
     {"LOADING", Trouble::not_ready, "try again later"},
     {"BUSY", Trouble::not_ready, "another script runs for too long"},

@@ -1,6 +1,7 @@
 // The keys of one limiter at a Redis server: "name:key", one for each key that has something to pay or to count.
 //
-// The server forgets a key by itself when its limiter is as a new one again, no sooner. Where it may evict keys for
+// The server forgets a key by itself when its limiter is as a new one again, no sooner; as it is when it is asked, or
+// was when it last wrote, where another one takes over the keys. Where it may evict keys for
 // want of memory, their debts are forgiven: maxmemory-policy noeviction keeps them. Errors: std::invalid_argument
 // for a name and a key of more than kLongestKey bytes together.
 #pragma once

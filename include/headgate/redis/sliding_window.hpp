@@ -9,7 +9,8 @@
 // A refusal and a request of 0 units, a look, write nothing. A request above the limit is refused as too_many.
 //
 // Time is the server's clock. When that jumps ahead, what has passed leaves the window sooner; when it goes back,
-// later. A limiter with another limit or length may take over the keys: what has passed stays counted.
+// later. A limiter with another limit or length may take over the keys: what has passed
+// stays counted until the server forgets the key, which it does by the time of the former one.
 //
 // Errors: std::invalid_argument for a length that is not in whole microseconds of 1 us … 71 years, for a limit of
 // SlidingLog above 2^51, for SlidingCounters whose limit times the length in microseconds is above 2^52 (52 000 a

@@ -7,7 +7,8 @@
 //
 // Time is the server's clock. When that jumps ahead, a bucket gets the tokens of the time that it skips, to no more
 // than the burst. When it goes back, it stands still until it has caught up; to begin anew at once, delete the
-// keys. A limiter with another rate or burst may take over the keys: whole tokens stay, up to a smaller burst.
+// keys. A limiter with another rate or burst may take over the keys: whole tokens stay, up to a smaller burst,
+// until the server forgets the key: when the former bucket were full.
 //
 // Errors: std::invalid_argument for a burst of more than 2^53 parts (10^9 at 10 a minute; the text says how many
 // may be), for a rate and a burst that Gcra does not take either, and for what Keys does not take; redis::Error of
