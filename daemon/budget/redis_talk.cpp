@@ -31,9 +31,8 @@ std::string read_password(const std::string& path) {
 // Its unit keeps the service from IP, and a server's socket may not be open to its user.
 bool is_held_back(const std::string& trouble) {
   constexpr std::array kNotLetOut{EAFNOSUPPORT, EACCES};
-  return std::any_of(kNotLetOut.begin(), kNotLetOut.end(), [&](int number) {
-    return trouble.find(std::strerror(number)) != std::string::npos;
-  });
+  return std::any_of(kNotLetOut.begin(), kNotLetOut.end(),
+                     [&](int number) { return trouble.find(std::strerror(number)) != std::string::npos; });
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ void ShaperState::admit_batch(std::span<const ArrivingPacket> batch, Instant now
   if (flow == kNoFlow) return drop(packet, flow, DropReason::flow_table_full);
   FlowRecord& record = flows[flow];
   record.last_used = now;
-  if (shaped.in_tree()) return admit_in_tree(packet, flow);
+  if (shaped.in_tree()) return admit_in_tree(packet, flow, frames);
   if (shaped.polices) [[unlikely]]
     return police(packet, flow, now, frames);
   if (!make_place(record.queue)) return drop(packet, flow, DropReason::pool_full);
@@ -84,13 +84,14 @@ void ShaperState::admit_batch(std::span<const ArrivingPacket> batch, Instant now
 }
 
 // Its headers may be changed before it leaves, so its frame is never lent.
-[[gnu::flatten]] void ShaperState::admit_in_tree(const ArrivingPacket& packet, FlowNumber flow) {
+[[gnu::flatten]] void ShaperState::admit_in_tree(const ArrivingPacket& packet, FlowNumber flow,
+                                                 Shaper::Frames frames) {
   FlowRecord& record = flows[flow];
   ShapedClass& shaped = *classes[record.class_number];
   if (!make_place_in_tree(record.queue)) return drop(packet, flow, DropReason::pool_full);
   if (!fits(shaped.queue_of(record), queued_in(record.queue), packet.cost()))
     return drop(packet, flow, packet.late ? DropReason::starved : DropReason::queue_full);
-  const PacketHandle stored = store(record, packet, Shaper::Frames::copied);
+  const PacketHandle stored = store(record, packet, not_lent(frames));
   if (stored == kNoPacket) return drop(packet, flow, DropReason::pool_full);
   shaped.counters.queued += packet.cost();
   enqueue_in_tree(flow, stored);
@@ -192,8 +193,17 @@ PacketHandle ShaperState::store(const FlowRecord& record, const ArrivingPacket& 
   PacketHandle handle = kNoPacket;
   while (handle == kNoPacket) {
     if (budget->has_chunks(chunks)) {
-      handle = frames == Shaper::Frames::lent ? pool().store_lent(packet.frame, tag, frame_prefix)
-                                              : pool().store(packet.frame, tag, frame_prefix);
+      switch (frames) {
+        case Shaper::Frames::copied:
+          handle = pool().store(packet.frame, tag, frame_prefix);
+          break;
+        case Shaper::Frames::lent:
+          handle = pool().store_lent(packet.frame, tag, frame_prefix);
+          break;
+        case Shaper::Frames::first_parts:
+          handle = pool().store_first_part(packet.frame, tag, frame_prefix);
+          break;
+      }
     }
     if (handle == kNoPacket && !shorten_longest_queue(record, chunks)) return kNoPacket;
   }

@@ -64,7 +64,9 @@ void ShaperState::set_turn(FlowRecord& record, StoredPacket& stored) const {
     backlog.tail = kNoPacket;
     --schedule->queues;
   } else {
-    pool()[backlog.head].previous = kNoPacket;
+    StoredPacket& head = pool()[backlog.head];
+    head.previous = kNoPacket;
+    if (head.next != kNoPacket) pool().prefetch(head.next);
   }
   budget->longest_queues.resized(table, number);
   return packet;

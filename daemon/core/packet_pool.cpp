@@ -80,6 +80,17 @@ void PacketPool::keep_lent() {
   }
 }
 
+PacketHandle PacketPool::store_first_part(std::span<const std::byte> frame, StrippedTag tag,
+                                          std::size_t prefix) {
+  const std::size_t length = stored_bytes(frame, tag, prefix);
+  if (length <= kFirstPartBytes) return store(frame, tag, prefix);
+  const std::size_t added = length - frame.size();
+  assert(added + kMacBytes <= kFirstPartBytes);
+  const PacketHandle packet = store(frame.first(kFirstPartBytes - added), tag, prefix);
+  if (packet != kNoPacket) header(packet)->length = static_cast<std::uint32_t>(length) & kLengthMask;
+  return packet;
+}
+
 // The chunks that were set aside are free again.
 void PacketPool::end_loan(PacketHandle packet) {
   const std::uint32_t place = loan(packet).place;
@@ -115,13 +126,12 @@ void PacketPool::free_all(PacketHandle packet) {
 std::size_t PacketPool::parts(PacketHandle packet, std::span<std::span<const std::byte>> parts) const {
   if (header(packet)->lent) {
     parts[0] = lent_head(packet);
-    if (parts.size() == 1) return 1;
     parts[1] = loan(packet).rest;
     return 2;
   }
   std::size_t count = 0;
   std::size_t left = header(packet)->length;
-  for (std::uint32_t chunk = packet; chunk != kEnd && count < parts.size(); chunk = link(chunk)) {
+  for (std::uint32_t chunk = packet; chunk != kEnd; chunk = link(chunk)) {
     const std::span<const std::byte> room = payload(chunk, chunk == packet);
     parts[count] = room.first(std::min(left, room.size()));
     left -= parts[count].size();

@@ -86,11 +86,15 @@ class PacketPool {
   static constexpr std::size_t kLentFrom = 256;  // bytes; what is smaller is copied all the same
   static constexpr std::size_t kMostLent = 512;  // at once; further ones are copied
 
+  // As store(), but of the frame with its prefix only the first bytes are kept, for who asks for no more than its headers: it has
+  // one part, and what follows them there may be anything.
+  PacketHandle store_first_part(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix = 0);
+  static constexpr std::size_t kFirstPartBytes = 144;  // with the packet's header three cache lines
+
   StoredPacket& operator[](PacketHandle packet) { return *header(packet); }
   const StoredPacket& operator[](PacketHandle packet) const { return *header(packet); }
 
-  // The stored frame, piece by piece, as far as `parts` has room: for all of it chunks_for(its length). Returns the number of
-  // pieces.
+  // The stored frame, piece by piece; `parts` must have room for all, chunks_for(its length). Returns their number.
   std::size_t parts(PacketHandle packet, std::span<std::span<const std::byte>> parts) const;
 
   // The first bytes of a stored frame, to be changed: its headers. Empty when it is lent.
@@ -118,7 +122,11 @@ class PacketPool {
   bool make_ready(std::uint32_t chunks) { return chunks_.make_ready(chunks + set_aside_); }
   void grow_ahead() { chunks_.grow_ahead(kLeastAhead + set_aside_); }
 
-  void prefetch(PacketHandle packet) const { prefetch_line(&chunks_[packet]); }
+  void prefetch(PacketHandle packet) const {
+    const auto* chunk = reinterpret_cast<const char*>(&chunks_[packet]);
+    prefetch_line(chunk);
+    prefetch_line(chunk + 64);
+  }
   // The memory in which the next `packets` small frames will be stored.
   void prefetch_free(std::uint32_t packets) const;
 
@@ -128,6 +136,7 @@ class PacketPool {
       kChunkBytes - sizeof(StoredPacket);                               // of the frame in the first chunk
   static constexpr std::size_t kLaterBytes = kChunkBytes - kLinkBytes;  // and in each later one
   static constexpr std::uint32_t kEnd = 0xffff'ffff;
+  static constexpr std::uint32_t kLengthMask = 0x3fff'ffff;                    // of StoredPacket::length
   static constexpr std::uint32_t kLeastAhead = 2 * 1024 * 1024 / kChunkBytes;  // chunks that are kept ready
 
   struct alignas(64) Chunk {
@@ -146,7 +155,7 @@ class PacketPool {
     const PacketHandle packet = chunks_.take();
     auto* stored = new (&chunks_[packet]) StoredPacket;
     stored->next_chunk = kEnd;
-    stored->length = static_cast<std::uint32_t>(length) & 0x3fff'ffff;
+    stored->length = static_cast<std::uint32_t>(length) & kLengthMask;
     return packet;
   }
   PacketHandle store_pieces(std::span<const std::byte> frame, StrippedTag tag, std::size_t prefix);

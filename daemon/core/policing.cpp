@@ -18,7 +18,7 @@ void ShaperState::police(const ArrivingPacket& packet, FlowNumber flow, Instant 
   const bool goes_on = conforms || (policer.exceed_dscp() && traffic_class_of(packet.frame));
   if (!goes_on) return drop(packet, flow, DropReason::policed);
   if (!make_place(record.queue)) return drop(packet, flow, DropReason::pool_full);
-  const PacketHandle stored = store(record, packet, conforms ? frames : Shaper::Frames::copied);
+  const PacketHandle stored = store(record, packet, conforms ? frames : not_lent(frames));
   if (stored == kNoPacket) return drop(packet, flow, DropReason::pool_full);
   if (conforms) {
     policer.charge(record.bucket, packet.cost(), at);

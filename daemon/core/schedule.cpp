@@ -60,18 +60,15 @@ std::size_t Schedule::frame_parts(const DuePacket& packet,
   return state_->pool.parts(packet.handle, parts);
 }
 
-std::optional<Instant> Schedule::next_release() const {
-  std::optional<Instant> next = state_->wheel.next_due();
-  if (!state_->trees.empty()) {
-    const Instant tree{Duration{state_->trees.first().key}};
-    next = next ? std::min(*next, tree) : tree;
-  }
-  if (!state_->some_immediate) return next;
+Instant Schedule::first_due() const {
+  Instant first = state_->wheel.first_due();
+  if (!state_->trees.empty()) first = std::min(first, Instant{Duration{state_->trees.first().key}});
+  if (!state_->some_immediate) return first;
   for (const ShaperState* shape : state_->shapes) {
     if (shape == nullptr || shape->suspended || shape->immediate_head == kNoPacket) continue;
-    next = next ? std::min(*next, shape->immediate_since) : shape->immediate_since;
+    first = std::min(first, shape->immediate_since);
   }
-  return next;
+  return first;
 }
 
 bool Schedule::lends() const {

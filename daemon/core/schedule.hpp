@@ -51,8 +51,8 @@ class Schedule {
   // next release(), and before admit(), reconfigure(), drop_all() or removal of its shaper.
   std::size_t release(Instant now, std::span<DuePacket> out);
 
-  // The parts of a released packet's frame, in order, as many as `parts` has room for: kMaxFrameParts is always enough, and the
-  // first has the prefix. Returns how many. Valid until it is completed.
+  // The parts of a released packet's frame, in order, as many as needed (see kMaxFrameParts). Returns how many. Valid until it
+  // is completed.
   std::size_t frame_parts(const DuePacket& packet, std::span<std::span<const std::byte>> parts) const;
 
   // Ends packets that release() or Shaper::release_all() gave: sent, or dropped for `reason`. `now` ends their delay, too.
@@ -61,7 +61,12 @@ class Schedule {
 
   // When the next packet is due: exact; in the past when packets are overdue. Of a shape with a tree it is when a packet may
   // be due: its bucket may let it go before its turn comes. None: nothing is queued, except in suspended shapes.
-  std::optional<Instant> next_release() const;
+  std::optional<Instant> next_release() const {
+    const Instant first = first_due();
+    return first == Instant::max() ? std::nullopt : std::optional(first);
+  }
+  // The same; the end of time: nothing.
+  Instant first_due() const;
 
   // Some frame that was admitted as lent is neither completed nor copied.
   bool lends() const;

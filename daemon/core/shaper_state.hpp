@@ -56,7 +56,7 @@ struct ShaperState {
   // admission.cpp
   void admit_batch(std::span<const ArrivingPacket> batch, Instant now, Shaper::Frames frames);
   void admit(const ArrivingPacket& packet, FlowNumber flow, Instant now, Shaper::Frames frames);
-  [[gnu::noinline]] void admit_in_tree(const ArrivingPacket& packet, FlowNumber flow);
+  [[gnu::noinline]] void admit_in_tree(const ArrivingPacket& packet, FlowNumber flow, Shaper::Frames frames);
   [[gnu::cold]] void drop(const ArrivingPacket& packet, FlowNumber flow, DropReason reason);
   FlowNumber find_or_add_flow(const ArrivingPacket& packet, Instant now);
   void expire_flows(std::uint32_t looks, Instant now, Duration after);
@@ -71,6 +71,10 @@ struct ShaperState {
   std::uint32_t chunks_for(const ArrivingPacket& packet) const;
   bool another_pays(const FlowRecord& record, std::uint32_t chunks) const;
   PacketHandle store(const FlowRecord& record, const ArrivingPacket& packet, Shaper::Frames frames);
+  // For a frame whose headers may change while it waits.
+  static Shaper::Frames not_lent(Shaper::Frames frames) {
+    return frames == Shaper::Frames::lent ? Shaper::Frames::copied : frames;
+  }
   [[gnu::cold]] bool shorten_longest_queue(const FlowRecord& record, std::uint32_t chunks);
 
   // explanation.cpp

@@ -131,12 +131,6 @@ void TimingWheel::remove_if(const std::function<bool(const Item&)>& which) {
   }
 }
 
-std::optional<Instant> TimingWheel::next_due() const {
-  if (!front_.empty()) return front_.first().due;
-  if (levels_in_use_ == 0) return std::nullopt;
-  return first_slot().first_due;
-}
-
 void TimingWheel::start_at(Instant position) {
   assert(empty());
   position_ = position;

@@ -10,7 +10,7 @@
 // Position  nothing before it is in the slots, nothing after it in the front.
 // Layout    a slot is a list of blocks of due times and entries side by side: an entry that moves from one level to the
 //           next is read and written in passing, and never looked up by its number.
-// Cost      insert, take_first and next_due are O(1); an entry moves down at most once a level, when its slot comes first.
+// Cost      insert, take_first and first_due are O(1); an entry moves down at most once a level, when its slot comes first.
 //           Exceptions: inserting before the position moves the later ones of the front by one place; remove_if() looks
 //           at everything.
 // Order     by due time, first in first out where equal.
@@ -67,8 +67,7 @@ class TimingWheel {
   // Takes out every entry that `which` says yes to.
   void remove_if(const std::function<bool(const Item&)>& which);
 
-  std::optional<Instant> next_due() const;
-  // The same for comparing: the end of time when empty.
+  // The end of time when empty.
   Instant first_due() const {
     if (!front_.empty()) return front_.first().due;
     return levels_in_use_ == 0 ? Instant::max() : first_slot().first_due;

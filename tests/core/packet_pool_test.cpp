@@ -50,19 +50,6 @@ TEST(PacketPool, HoldsTheLongestFrameInAsManyPartsAsPromised) {
   EXPECT_EQ(read_back(pool, pool.store(frame, {})), frame);
 }
 
-TEST(PacketPool, GivesAsManyPartsAsThereIsRoomFor) {
-  HeapMemory memory_source;
-  PacketPool pool(DataSize{1024 * 1024}, memory_source);
-  const std::vector<std::byte> frame = pattern(1514);
-  for (const PacketHandle packet : {pool.store(frame, {}), pool.store_lent(frame, {}, 0)}) {
-    std::array<std::span<const std::byte>, 1> first;
-    ASSERT_EQ(pool.parts(packet, first), 1u);
-    EXPECT_GE(first[0].size(), 12u);
-    EXPECT_TRUE(std::equal(first[0].begin(), first[0].end(), frame.begin()));
-    pool.free(packet);
-  }
-}
-
 TEST(PacketPool, PutsAStrippedTagBackAfterTheMacAddresses) {
   HeapMemory memory_source;
   PacketPool pool(DataSize{1024 * 1024}, memory_source);
@@ -150,6 +137,30 @@ TEST(PacketPool, ALentFrameIsReadWhereItIsUntilItIsKept) {
     pool.free(wanted);
     pool.free(lent);
     EXPECT_EQ(pool.free_chunks(), free);
+  }
+}
+
+TEST(PacketPool, KeepsTheFirstPartOfAFrameInOneChunkAndItsLength) {
+  for (const StrippedTag tag : {StrippedTag{}, StrippedTag{.tpid = 0x88a8, .tci = 7}}) {
+    for (const std::size_t length : {std::size_t{90}, std::size_t{250}, std::size_t{60'000}}) {
+      HeapMemory memory_source;
+      PacketPool pool(DataSize{1024 * 1024}, memory_source);
+      const auto memory = pattern(10 + length);
+      const auto frame = std::span<const std::byte>(memory).subspan(10);
+      const PacketHandle whole = pool.store(frame, tag, 10);
+      const std::uint32_t free = pool.free_chunks();
+      const PacketHandle first_part = pool.store_first_part(frame, tag, 10);
+      EXPECT_EQ(free - pool.free_chunks(), 1u);
+      EXPECT_EQ(pool[first_part].length, pool[whole].length);
+      std::vector<std::byte> kept = read_back(pool, first_part);
+      kept.resize(std::min<std::size_t>(pool[whole].length, PacketPool::kFirstPartBytes));
+      std::vector<std::byte> wanted = read_back(pool, whole);
+      wanted.resize(kept.size());
+      EXPECT_EQ(kept, wanted);
+      EXPECT_GE(pool.first_bytes(first_part).size(), kept.size());
+      pool.free(first_part);
+      EXPECT_EQ(pool.free_chunks(), free);
+    }
   }
 }
 

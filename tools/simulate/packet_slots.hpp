@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
+#include <type_traits>
 #include <vector>
 
 #include "core/packet_notes.hpp"
@@ -24,10 +26,11 @@ static_assert(sizeof(KeptNotes) >= kLeastPrefixWithNotes && sizeof(KeptNotes) % 
 
 inline constexpr std::uint8_t kKeptBytes = sizeof(KeptNotes);
 
-inline KeptNotes kept_notes(const std::byte* frame) {
-  KeptNotes kept;
-  std::memcpy(&kept, frame - sizeof kept, sizeof kept);
-  return kept;
+// Of a frame that the shaper has.
+inline TalliedPacket tallied_packet(const std::byte* frame) {
+  TalliedPacket tallied;
+  std::memcpy(&tallied, frame - sizeof(KeptNotes) + offsetof(KeptNotes, tallied), sizeof tallied);
+  return tallied;
 }
 
 class PacketSlots {
@@ -40,15 +43,15 @@ class PacketSlots {
   // zeros to its length. The class is not set.
   ArrivingPacket put(std::size_t number, const OfferedPacket& offered);
 
-  // In front of the frame of a packet in a slot.
-  static void keep(const ArrivingPacket& packet, const KeptNotes& kept) {
-    std::memcpy(const_cast<std::byte*>(packet.frame.data()) - sizeof kept, &kept, sizeof kept);
+  // What stands in front of the frame in a slot: to be filled, until the packet's next.
+  KeptNotes& kept(std::size_t number) {
+    return *new (&memory_[number * kSlotBytes + kFirst - kKeptBytes]) KeptNotes;
   }
 
  private:
   static constexpr std::size_t kFirst = 64;  // of a slot, in front of the frame
   static constexpr std::size_t kSlotBytes = kFirst + (kLongestOffered + 63) / 64 * 64;
-  static_assert(kFirst >= sizeof(KeptNotes));
+  static_assert(kFirst >= sizeof(KeptNotes) && std::is_trivially_destructible_v<KeptNotes>);
 
   std::vector<std::byte> memory_;
   std::array<std::size_t, kSlots> written_{};  // bytes of each frame that may not be zero

@@ -75,8 +75,8 @@ void Simulation::run(Traffic& traffic, std::optional<Duration> until, const Prog
 
 void Simulation::take(const OfferedPacket& offered) {
   ArrivingPacket packet = slots_.put(arriving_count_, offered);
-  KeptNotes kept{.notes = {.mark = offered.mark}};
-  PacketSlots::keep(packet, kept);
+  KeptNotes& kept = slots_.kept(arriving_count_);
+  kept.notes.mark = offered.mark;
   if (control_meter_ && goes_on_as_control(packet)) return;
   classifier_->classify(packet);
   shaper_.gather(packet);
@@ -87,7 +87,6 @@ void Simulation::take(const OfferedPacket& offered) {
                                          packet.arrival),
                   .bytes = packet.charged_bytes,
                   .captured = static_cast<std::uint32_t>(offered.frame.size())};
-  PacketSlots::keep(packet, kept);
   if (classifier_->unshaped(packet.class_index)) return pass_unshaped(packet);
   arriving_[arriving_count_++] = packet;
 }
@@ -103,7 +102,7 @@ bool Simulation::goes_on_as_control(const ArrivingPacket& packet) {
 void Simulation::pass_unshaped(const ArrivingPacket& packet) {
   const Count one{1, packet.charged_bytes};
   shaper_.count_unshaped(packet.class_index, one, one, {});
-  const TalliedPacket tallied = kept_notes(packet.frame.data()).tallied;
+  const TalliedPacket tallied = tallied_packet(packet.frame.data());
   tally_.sent(tallied, packet.arrival);
   if (witness_ != nullptr) witness_->sent(packet.class_index, with_tag(packet), tallied, packet.arrival);
 }
@@ -120,36 +119,35 @@ std::span<const std::span<const std::byte>> Simulation::with_tag(const ArrivingP
   return {parts_.data(), 3};
 }
 
+// Only a witness is shown more than the first part of a frame, where the notes on it are.
 void Simulation::admit() {
   if (arriving_count_ == 0) return;
   now_ = std::max(now_, arriving_[arriving_count_ - 1].arrival);
-  shaper_.admit({arriving_.data(), arriving_count_}, now_, Shaper::Frames::lent);
+  const Shaper::Frames frames = witness_ != nullptr ? Shaper::Frames::lent : Shaper::Frames::first_parts;
+  shaper_.admit({arriving_.data(), arriving_count_}, now_, frames);
   arriving_count_ = 0;
   release_due();
-  schedule_.keep_lent();
+  if (witness_ != nullptr) schedule_.keep_lent();
   schedule_.grow_ahead();
 }
 
 // Steps are far below kMaxCatchUp, so that what leaves within one leaves at its own time.
 void Simulation::release_until(Instant end) {
-  while (const std::optional<Instant> next = schedule_.next_release()) {
-    if (*next > end) break;
+  for (Instant next; (next = schedule_.first_due()) <= end && next != Instant::max();) {
     const Instant before = now_;
-    now_ = std::max(now_, std::min(std::max(*next, now_) + step_, end));
+    now_ = std::max(now_, std::min(std::max(next, now_) + step_, end));
     release_due();
     // A turn in a tree that nobody takes is over at the next instant.
-    if (now_ == before && schedule_.next_release() == next) now_ += Duration(1);
+    if (now_ == before && schedule_.first_due() == next) now_ += Duration(1);
   }
 }
 
-// Only a witness is shown more than what is kept in front of the frame.
 void Simulation::release_due() {
-  const std::size_t parts_asked = witness_ == nullptr ? 1 : parts_.size();
   while (const std::size_t count = schedule_.release(now_, due_)) {
     for (const DuePacket& packet : std::span(due_).first(count)) {
-      const std::size_t parts = schedule_.frame_parts(packet, std::span(parts_).first(parts_asked));
+      const std::size_t parts = schedule_.frame_parts(packet, parts_);
       parts_[0] = parts_[0].subspan(kKeptBytes);
-      const TalliedPacket tallied = kept_notes(parts_[0].data()).tallied;
+      const TalliedPacket tallied = tallied_packet(parts_[0].data());
       tally_.sent(tallied, packet.ideal);
       if (witness_ != nullptr)
         witness_->sent(packet.class_index, std::span(parts_).first(parts), tallied, packet.ideal);
@@ -159,7 +157,7 @@ void Simulation::release_due() {
 }
 
 void Simulation::dropped(const ArrivingPacket& packet, DropReason reason) {
-  const TalliedPacket tallied = kept_notes(packet.frame.data()).tallied;
+  const TalliedPacket tallied = tallied_packet(packet.frame.data());
   tally_.dropped(tallied, reason, packet.arrival);
   if (witness_ != nullptr)
     witness_->dropped(packet.class_index, with_tag(packet), tallied, reason, packet.arrival);
@@ -167,7 +165,7 @@ void Simulation::dropped(const ArrivingPacket& packet, DropReason reason) {
 
 void Simulation::dropped(ClassIndex class_index, std::span<const std::span<const std::byte>> frame,
                          DropReason reason) {
-  const TalliedPacket tallied = kept_notes(frame.front().data()).tallied;
+  const TalliedPacket tallied = tallied_packet(frame.front().data());
   tally_.dropped(tallied, reason, now_);
   if (witness_ != nullptr) witness_->dropped(class_index, frame, tallied, reason, now_);
 }

@@ -110,10 +110,10 @@ const OfferedPacket* SyntheticTraffic::next() {
   const IndexedHeap::Entry turn = turns_.first();
   Flow& flow = flows_[turn.number];
   Source& source = sources_[flow.source];
-  packet_ = {.at = start_ + Duration(turn.key),
-             .frame = source.frame.headers(flow.number, flow.length),
-             .length = flow.length,
-             .mark = source.said.mark};
+  packet_.at = start_ + Duration(turn.key);
+  packet_.frame = source.frame.headers(flow.number, flow.length);
+  packet_.length = flow.length;
+  packet_.mark = source.said.mark;
   advance(flow);
   if (const auto next = next_time(flow))
     turns_.set_key(places_, turn.number, next->count());
