@@ -14,8 +14,8 @@
 namespace headgate {
 namespace {
 
-constexpr Duration kLook = std::chrono::milliseconds(25);     // for what is due, while there are budgets
-constexpr Duration kDemand = std::chrono::milliseconds(100);  // between two looks at what wants to go through
+constexpr Duration kLook = std::chrono::milliseconds(25);    // for what is due, while there are budgets
+constexpr Duration kDemand = std::chrono::milliseconds(50);  // between two looks at what wants to go through
 constexpr Duration kServerPatience = std::chrono::milliseconds(500);
 
 // The random number tells this run from all others of this host.
@@ -197,7 +197,8 @@ void Budgets::measure_demand(Shapes shapes, Instant now) {
     for (std::size_t i = 0; i < shape.places.size(); ++i) {
       const RateDemand demand = shape.asked->sum(i);
       Budget& budget = *shape.budgets[i];
-      budget.want = budget.meter.measure({demand.received.bytes}, {demand.queued.bytes}, now);
+      budget.want =
+          budget.meter.measure({demand.received.bytes}, {demand.queued.bytes}, shape.asked->read_at());
       budget.lease.on_demand(budget.want);
     }
     shape.asked.reset();

@@ -47,8 +47,13 @@ using LeaseInForce = std::vector<std::shared_ptr<std::atomic<std::uint64_t>>>;
 struct PlaceDemands {
   bool are_there() const;                   // or the workers have not answered yet
   RateDemand sum(std::size_t place) const;  // of all workers; when they are there
+  Instant read_at() const;                  // by the last of them
 
-  std::vector<std::vector<RateDemand>> of_parts;
+  struct OfPart {
+    Instant read_at;
+    std::vector<RateDemand> of_places;
+  };
+  std::vector<OfPart> of_parts;
   std::vector<std::future<void>> answers;
 };
 

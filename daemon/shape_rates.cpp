@@ -19,11 +19,14 @@ bool Shape::lease(LeasedRate rate, LeaseInForce& in_force) {
 std::shared_ptr<const PlaceDemands> Shape::ask_for_demands(const std::vector<RatePlace>& places) {
   if (!is_in_force()) return nullptr;
   const auto demands = std::make_shared<PlaceDemands>();
-  demands->of_parts.assign(parts_.size(), std::vector<RateDemand>(places.size()));
+  demands->of_parts.assign(parts_.size(),
+                           {.read_at = {}, .of_places = std::vector<RateDemand>(places.size())});
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const auto read = [demands, places, i, &shaper = parts_[i]->shaper](Instant) {
+    const auto read = [demands, places, i, &shaper = parts_[i]->shaper](Instant now) {
+      PlaceDemands::OfPart& part = demands->of_parts[i];
+      part.read_at = now;
       for (std::size_t place = 0; place < places.size(); ++place)
-        demands->of_parts[i][place] = shaper.demand(places[place]);
+        part.of_places[place] = shaper.demand(places[place]);
     };
     demands->answers.push_back(parts_[i]->worker().ask(read));
   }
@@ -38,11 +41,17 @@ bool PlaceDemands::are_there() const {
 
 RateDemand PlaceDemands::sum(std::size_t place) const {
   RateDemand sum;
-  for (const std::vector<RateDemand>& part : of_parts) {
-    sum.received += part[place].received;
-    sum.queued += part[place].queued;
+  for (const OfPart& part : of_parts) {
+    sum.received += part.of_places[place].received;
+    sum.queued += part.of_places[place].queued;
   }
   return sum;
+}
+
+Instant PlaceDemands::read_at() const {
+  Instant last = Instant::min();
+  for (const OfPart& part : of_parts) last = std::max(last, part.read_at);
+  return last;
 }
 
 }  // namespace headgate

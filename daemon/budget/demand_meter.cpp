@@ -10,9 +10,9 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-constexpr Duration kShortestLook = std::chrono::milliseconds(50);
+constexpr Duration kShortestLook = std::chrono::milliseconds(40);
 constexpr Seconds kDrainTime{0.5};
-constexpr Seconds kFall{0.1};
+constexpr Seconds kFall{0.05};
 constexpr double kAdded = 1.02;
 
 double bits_per_second(DataSize size, Seconds time) {

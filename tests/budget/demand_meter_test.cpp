@@ -28,13 +28,13 @@ TEST(DemandMeter, WantsToSendTheBacklogInHalfASecond) {
   EXPECT_EQ(meter.measure({250'000}, {125'000}, kTestStart + 250ms), BitRate{10'200'000});
 }
 
-TEST(DemandMeter, FallsWithATimeConstantOf100Milliseconds) {
+TEST(DemandMeter, FallsWithATimeConstantOf50Milliseconds) {
   DemandMeter meter;
   meter.measure({0}, {0}, kTestStart);
   meter.measure({1'000'000}, {0}, kTestStart + 1s);
-  const BitRate later = meter.measure({1'000'000}, {0}, kTestStart + 1100ms);
+  const BitRate later = meter.measure({1'000'000}, {0}, kTestStart + 1050ms);
   EXPECT_NEAR(static_cast<double>(later.bits_per_second), 8'160'000 * 0.367879, 10);
-  const BitRate half = meter.measure({1'000'000 + 150'000 / 2}, {0}, kTestStart + 1250ms);
+  const BitRate half = meter.measure({1'000'000 + 200'000 / 2}, {0}, kTestStart + 1250ms);
   EXPECT_NEAR(static_cast<double>(half.bits_per_second), 8'160'000 / 2.0, 200'000)
       << "what comes instead counts at once";
 }

@@ -46,11 +46,24 @@ def share(wire, redis, headgates, programs, pytestconfig):
         hosts.stop_offering()
 
 
-def assert_never_above(frames, rate, hosts):
-    """In any window no more than the rate and a frame of each host, but for what late workers make up for."""
-    most = most_above(frames, rate, WINDOW, CATCH_UP)
-    assert most <= hosts * FRAME_BITS / 1e6, f"{most} Mbit more in {WINDOW} s than {rate} Mbit/s"
-    return most
+@pytest.fixture
+def assert_never_above(promise):
+    """assert_never_above(frames, rate, hosts): in any window no more than the rate and a frame of each host.
+
+    Late workers make up for as much as CATCH_UP. That much more is never there, whatever the machine does; and where
+    nothing was missing shortly before, nothing is made up for.
+    """
+
+    def check(frames, rate, hosts):
+        burst = (hosts + 0.5) * FRAME_BITS / 1e6  # half a frame is no frame more
+        for window in (WINDOW, 10 * WINDOW):
+            most = most_above(frames, rate, window)
+            promise(most <= burst + rate * CATCH_UP, f"{most} Mbit more in {window} s than {rate} Mbit/s")
+        most = most_above(frames, rate, WINDOW, CATCH_UP)
+        assert most <= burst, f"{most} Mbit more in {WINDOW} s than {rate} Mbit/s"
+        return most
+
+    return check
 
 
 def has_share(frames, start, host, fair):
@@ -74,7 +87,7 @@ def changing_demands(hosts, seconds, rate):
 
 
 @pytest.mark.measured
-def test_hosts_whose_demands_change_each_second_use_the_budget_and_never_more(share, figure):
+def test_hosts_whose_demands_change_each_second_use_the_budget_and_never_more(share, figure, assert_never_above):
     hosts = share(8).start().wait_until_granted()
     receiver = hosts.record()
     demands = list(changing_demands(8, 14, hosts.rate))
@@ -100,11 +113,11 @@ def test_hosts_whose_demands_change_each_second_use_the_budget_and_never_more(sh
     figure("of the budget used while wanted", round(sum(used) / len(used), 4))
     figure("hosts that have not their share after 0.8 s", f"{len(late)} of {8 * len(demands)}")
     assert sum(used) / len(used) >= 0.95, used
-    assert len(late) <= 1, late  # others may still send what they have queued
+    assert not late
 
 
 @pytest.mark.measured
-def test_a_host_follows_its_demand_within_a_second(share, figure):
+def test_a_host_follows_its_demand_within_a_second(share, figure, assert_never_above):
     hosts = share(8).start().wait_until_granted()
     receiver = hosts.record()
     for host in range(7):
@@ -129,7 +142,7 @@ def test_a_host_follows_its_demand_within_a_second(share, figure):
 
 
 @pytest.mark.measured
-def test_without_redis_all_are_at_their_floor_and_they_come_back_by_themselves(share, redis):
+def test_without_redis_all_are_at_their_floor_and_they_come_back_by_themselves(share, redis, assert_never_above):
     hosts = share(8).start().wait_until_granted()
     receiver = hosts.record()
     hosts.offer(hosts.rate / 4, seconds=60)
@@ -204,7 +217,7 @@ def failed_over(redis):
 
 @pytest.mark.measured
 @pytest.mark.parametrize("trouble", [hung, emptied, restarted, slow, failed_over])
-def test_trouble_with_redis_disturbs_no_packet(share, redis, trouble, figure):
+def test_trouble_with_redis_disturbs_no_packet(share, redis, trouble, figure, assert_never_above):
     hosts = share(4).start().wait_until_granted()
     receiver = hosts.record()
     hosts.offer(hosts.rate / 2, seconds=60)
@@ -230,10 +243,13 @@ def test_trouble_with_redis_disturbs_no_packet(share, redis, trouble, figure):
 
     assert_never_above(frames, hosts.rate, 4)
     assert megabits(frames, begun - 1, begun) >= 0.95 * hosts.rate
-    assert megabits(frames, begun, ended) >= (0.95 * hosts.rate if trouble is slow else 0.97 * 4 * hosts.floor)
+    # A lease is new enough to last for three quarters of its time; then there is the floor.
+    leased = 0.75 * hosts.lease / (ended - begun) * hosts.rate
+    assert megabits(frames, begun, ended) >= (0.95 * hosts.rate if trouble is slow else leased)
     assert megabits(frames, ended + 5, ended + 7) >= 0.95 * hosts.rate
+    figure("of the budget used meanwhile", round(megabits(frames, begun, ended) / hosts.rate, 3))
     figure("longest answer of the control socket", round(longest_answer, 3))
-    assert 0 < longest_answer < 1
+    assert longest_answer < 0.5
 
     assert len(arrivals.of_port(OWN_PORT + 2)) == sent
     flow = arrivals.of_port(OWN_PORT)
@@ -322,7 +338,7 @@ def test_on_loss_a_host_holds_its_last_grant_or_has_no_limit(share, redis, on_lo
 
 
 @pytest.mark.measured
-def test_reloads_while_leases_run_keep_the_sum(share):
+def test_reloads_while_leases_run_keep_the_sum(share, assert_never_above):
     hosts = share(4).start().wait_until_granted()
     receiver = hosts.record()
     hosts.offer(hosts.rate / 2, seconds=60)
@@ -351,7 +367,7 @@ def test_reloads_while_leases_run_keep_the_sum(share):
 
 
 @pytest.mark.measured
-def test_the_share_of_a_host_that_died_goes_to_the_others_after_its_lease(share):
+def test_the_share_of_a_host_that_died_goes_to_the_others_after_its_lease(share, assert_never_above):
     hosts = share(4).start().wait_until_granted()
     receiver = hosts.record()
     hosts.offer(hosts.rate / 2, seconds=60)

@@ -25,6 +25,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 _figures = {}
 _not_applicable = []
 _measured_again = []
+_broken = pytest.StashKey[str]()
 
 
 def pytest_addoption(parser):
@@ -91,7 +92,7 @@ def pytest_runtest_protocol(item, nextitem):
             item._initrequest()  # fixtures anew
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
         failed = [report for report in reports if report.failed and report.when == "call"]
-        if not failed:
+        if not failed or item.stash.get(_broken, None):
             break
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
@@ -147,6 +148,18 @@ def divert(request, monkeypatch):
         return request.param
     monkeypatch.setattr(Headgate, "capture", request.param)
     return "tcx" if kernel_has_tcx() else "clsact"
+
+
+@pytest.fixture
+def promise(request):
+    """promise(holds, what): what must hold whatever the machine does; when it does not, nothing is measured again."""
+
+    def check(holds, what):
+        if not holds:
+            request.node.stash[_broken] = what
+        assert holds, what
+
+    return check
 
 
 @pytest.fixture

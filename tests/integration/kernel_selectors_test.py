@@ -252,6 +252,15 @@ def test_thirty_three_cgroups_are_too_many_also_at_a_reload(net, headgate, hiera
     settle(headgate, 4 * PACKETS, PACKETS)
 
 
+def test_a_packet_that_is_explained_is_of_no_cgroup_not_of_the_daemons_own(net, headgate, hierarchy, divert):
+    with hierarchy.joined(hierarchy.name):
+        headgate.start(config(f'cgroup = "{hierarchy.name}"'), divert=divert)
+    send(net, hierarchy, hierarchy.name)
+    settle(headgate, PACKETS, 0)
+    said = headgate.json("explain", "eth0", f"src {network.HOST_IPV4} dst {network.PEER_IPV4} udp sport 4000 dport 5000")
+    assert said["class"] == "rest", said
+
+
 def test_where_cgroup_v2_is_not_mounted_it_is_found_later(net, headgate, request, divert):
     """`ip netns exec` takes away what is mounted below /sys."""
     headgate.start(config(f'cgroup = "{cgroups.Hierarchy.name}"'), divert=divert)

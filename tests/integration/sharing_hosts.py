@@ -176,11 +176,10 @@ def megabits(frames, start, end, host=None):
     return count * FRAME_BITS / (end - start) / 1e6
 
 
-def most_above(frames, rate, window, catch_up):
+def most_above(frames, rate, window, catch_up=0.0):
     """The most bits, in Mbit, by which any stretch of `window` seconds has more than `rate` Mbit/s give.
 
-    A worker that wakes late makes up for `catch_up` seconds at most: as much of what was missing in three times that
-    before does not count, whatever it was missing for.
+    As much as `rate` gives in `catch_up` seconds does not count, where it was missing in three times that before.
     """
     times = [time_of / 1e9 for time_of, _ in frames]
     each = FRAME_BITS / 1e6

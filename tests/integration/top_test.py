@@ -171,7 +171,7 @@ def test_another_size_of_the_terminal(net, headgate, top, traffic):
     assert row(text, "clients")[-1] == "500pps"
 
 
-@pytest.mark.parametrize("way", ["TERM", "HUP", INTERRUPT])
+@pytest.mark.parametrize("way", ["TERM", "HUP", "QUIT", INTERRUPT])
 def test_a_signal_ends_it_and_restores_the_terminal(net, headgate, top, way):
     headgate.start(CONFIG)
     screen = top()
