@@ -12,9 +12,12 @@ namespace headgate {
 struct BudgetPlace {
   std::string interface;
   Direction direction = Direction::egress;
-  RatePlace rate;
-  std::string owner{};  // the class, or class and plan, whose numbers may be another's after a reload
-  bool operator==(const BudgetPlace&) const = default;
+  RatePlace rate;       // its numbers may be another's after a reload
+  std::string owner{};  // the group, the class, or class and plan, by name
+  bool is_where(const BudgetPlace& other) const {
+    return interface == other.interface && direction == other.direction && rate.kind == other.rate.kind &&
+           owner == other.owner;
+  }
 };
 
 // By budget. A budget that nothing names has none.

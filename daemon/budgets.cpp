@@ -14,8 +14,7 @@
 namespace headgate {
 namespace {
 
-constexpr Duration kLook = std::chrono::milliseconds(25);    // for what is due, while there are budgets
-constexpr Duration kDemand = std::chrono::milliseconds(50);  // between two looks at what wants to go through
+constexpr Duration kLook = std::chrono::milliseconds(25);  // for what is due, while there are budgets
 constexpr Duration kServerPatience = std::chrono::milliseconds(500);
 
 // The random number tells this run from all others of this host.
@@ -105,7 +104,7 @@ void Budgets::put_in_force(const Config& config) {
     budget.talk = &talk_with(wanted);
     budget.handed_over.reset();  // new classes go by the configuration
     const auto& [place_before, talk_before] = before[&budget];
-    if (place_before != budget.place) {
+    if (!place_before || !place_before->is_where(*budget.place)) {
       budget.meter = {};  // what came elsewhere does not count here
       budget.in_force.clear();
     }
@@ -204,7 +203,7 @@ void Budgets::measure_demand(Shapes shapes, Instant now) {
     shape.asked.reset();
   }
   if (now < next_demand_) return;
-  next_demand_ = now + kDemand;
+  next_demand_ = now + DemandMeter::kLook - kLook / 5;  // no later for a tick that comes a little early
   for (ShapeDemands& each : demands_) {
     if (each.asked) continue;
     if (Shape* const shape = find(shapes, each.interface, each.direction))

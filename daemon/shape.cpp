@@ -715,6 +715,7 @@ std::vector<FlowStatistics> Shape::largest_flows(const std::string& class_name, 
 
 Explanation Shape::explain(std::span<const std::byte> frame, std::uint32_t mark) {
   if (!is_in_force()) throw std::runtime_error(title() + ": " + kNotTaken + "; try again");
+  explained_.resize(parts_.size());
   return headgate::explain({.classifier = *classifier_,
                             .hook_classes = hook_classes_,
                             .parts = parts_,

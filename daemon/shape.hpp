@@ -47,7 +47,7 @@ using LeaseInForce = std::vector<std::shared_ptr<std::atomic<std::uint64_t>>>;
 struct PlaceDemands {
   bool are_there() const;                   // or the workers have not answered yet
   RateDemand sum(std::size_t place) const;  // of all workers; when they are there
-  Instant read_at() const;                  // by the last of them
+  Instant read_at() const;                  // by them, in the mean
 
   struct OfPart {
     Instant read_at;
@@ -236,7 +236,7 @@ class Shape {
   std::vector<AskedReading> asked_readings_;  // by part
   std::vector<ShaperReading> last_readings_;  // by part
   std::future<void> flows_read_;              // some of them, as last asked for
-  std::future<void> explained_;               // of a worker, as last asked for
+  std::vector<std::future<void>> explained_;  // by part, as last asked for
 
   // By class: how many members the shapers' tables have room for, where run time has made them larger.
   std::map<std::string, std::size_t> member_rooms_;

@@ -78,7 +78,8 @@ Explanation explain(const ExplainedShape& shape, std::span<const std::byte> fram
   explanation.key = packet.key;
   explanation.worker = part_of_flow(packet.flow_hash, shape.parts.size());
   if (!comes_to_worker(tried.verdict)) return explanation;
-  explanation.outlook = ask_worker(*shape.parts[explanation.worker], shape.asked, question);
+  explanation.outlook =
+      ask_worker(*shape.parts[explanation.worker], shape.asked[explanation.worker], question);
   explanation.key = packet.key;  // perhaps its plan's
   return explanation;
 }

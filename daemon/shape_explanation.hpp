@@ -21,7 +21,8 @@ struct ExplainedShape {
   const ShapeParts& parts;
   const Attachment* attachment;  // null: none
   LinkHeader link_header;
-  std::future<void>& asked;  // of a worker, the last time: while it has not answered no other is asked
+  std::span<std::future<void>>
+      asked;  // by part, the last time: while a worker has not answered it is not asked
 };
 
 // A frame with an Ethernet header, also where the link has none. Throws a sentence: a worker does not answer.

@@ -49,9 +49,10 @@ RateDemand PlaceDemands::sum(std::size_t place) const {
 }
 
 Instant PlaceDemands::read_at() const {
-  Instant last = Instant::min();
-  for (const OfPart& part : of_parts) last = std::max(last, part.read_at);
-  return last;
+  const Instant first = of_parts.front().read_at;
+  Duration later{};
+  for (const OfPart& part : of_parts) later += part.read_at - first;
+  return first + later / static_cast<Duration::rep>(of_parts.size());
 }
 
 }  // namespace headgate

@@ -10,6 +10,8 @@ namespace headgate {
 
 class DemandMeter {
  public:
+  static constexpr Duration kLook = std::chrono::milliseconds(50);  // from one measure() to the next
+
   // `arrived`: all bytes since the beginning; a number that is smaller than the last begins anew. A look less than
   // 40 ms after the last gives what that gave. The first knows the backlog only.
   BitRate measure(DataSize arrived, DataSize backlog, Instant now);

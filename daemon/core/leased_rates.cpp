@@ -100,6 +100,22 @@ void ShaperState::set_plan_rate(ShapedClass& shaped, PlanNumber plan, const Rate
     flows[flow].bucket.change_rate(before, shaped.plans->parameters[plan], now);
 }
 
+// Before another configuration of it. What goes by a budget as before goes over to its new rate as at the end of a lease, so
+// that no reload gives a burst back.
+void ShaperState::end_lease_of(ShapedClass& shaped, const ClassConfig& config, Instant now) {
+  if (!config.budget.empty() && config.budget == shaped.config.budget && !shaped.plans && !shaped.polices)
+    set_bucket_rate(shaped, config.rate, now);
+  if (!shaped.plans) return;
+  for (const PlanConfig& plan : config.plans) {
+    const auto& before = shaped.config.plans;
+    const auto same = std::find_if(before.begin(), before.end(), [&plan](const PlanConfig& each) {
+      return !plan.budget.empty() && each.budget == plan.budget && each.name == plan.name && each.together;
+    });
+    if (same != before.end())
+      set_plan_rate(shaped, static_cast<PlanNumber>(same - before.begin()), plan.rate, now);
+  }
+}
+
 FlowNumber ShaperState::common_flow_of(const ShapedClass& shaped, PlanNumber plan) const {
   const ClassPlans::CommonFlow& common = shaped.plans->common_flows[plan];
   return flows.find(common.hash, class_numbers[shaped.index], common.key);

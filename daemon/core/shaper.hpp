@@ -107,8 +107,9 @@ class Shaper {
   std::size_t frame_prefix() const;  // ShaperLimits::frame_prefix
 
   // Copied: the frames' slots may be given back when admit() returns. Lent: not before Schedule::keep_lent(), which
-  // copies the large ones; what is completed until then is never copied. First parts: copied as far as the headers go, at least;
-  // Schedule::frame_parts() gives no more, and memory is counted as for whole frames. For a simulation.
+  // copies the large ones; what is completed until then is never copied. First parts: PacketPool::kFirstPartBytes are
+  // copied; Schedule::frame_parts() gives one part, in which anything follows them, and memory is counted as for whole frames.
+  // For a simulation.
   enum class Frames : std::uint8_t { copied, lent, first_parts };
 
   // Gives a packet that has been classified the key of its plan, where the plan's members are together.

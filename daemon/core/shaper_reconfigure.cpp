@@ -165,6 +165,8 @@ void ShaperState::put_in_force(Shaper::Change::Content& change, Instant now) {
   for (std::size_t i = 0; i < class_numbers.size(); ++i) {
     ShapedClass& shaped = *classes[class_numbers[i]];
     ClassConfig& config = change.configs[i];
+    shaped.index = static_cast<ClassIndex>(i);
+    end_lease_of(shaped, config, now);
     const bool members_changed = shaped.plans && shaped.plans->changed;
     if ((shaped.plans || change.plans[i]) && (members_changed || shaped.config != config)) {
       shaped.plans_before = shaped.plans.get();
@@ -187,7 +189,6 @@ void ShaperState::put_in_force(Shaper::Change::Content& change, Instant now) {
     }
     std::swap(shaped.config, config);
     if (!stays_policed) shaped.set_policer();
-    shaped.index = static_cast<ClassIndex>(i);
     shaped.node = tree ? tree->node_of[i] : kNoNode;
   }
   if (some_policed) change_policed_flows();

@@ -125,6 +125,7 @@ struct ShaperState {
   void set_rate(const RatePlace& place, const Rate& rate, Instant now);
   void set_bucket_rate(ShapedClass& shaped, const Rate& rate, Instant now);
   void set_plan_rate(ShapedClass& shaped, PlanNumber plan, const Rate& rate, Instant now);
+  void end_lease_of(ShapedClass& shaped, const ClassConfig& config, Instant now);
   FlowNumber common_flow_of(const ShapedClass& shaped, PlanNumber plan) const;
   RateDemand demand(const RatePlace& place) const;
 

@@ -82,8 +82,8 @@ class FlowBucket {
   template <typename Parameters>
   void change_rate(const Parameters& before, const Parameters& after, Instant now) {
     const std::int64_t at = now.time_since_epoch().count();
-    packets_next_ = converted(before.packets, after.packets, {packets_next_, packets_remainder_}, at);
-    bits_next_ = converted(before.bits, after.bits, {bits_next_, bits_remainder_}, at);
+    packets_next_ = as_far_ahead(before.packets, after.packets, {packets_next_, packets_remainder_}, at);
+    bits_next_ = as_far_ahead(before.bits, after.bits, {bits_next_, bits_remainder_}, at);
     packets_remainder_ = 0;
     bits_remainder_ = 0;
   }
@@ -106,8 +106,8 @@ class FlowBucket {
     return std::min(rounded_up(next), (wait > 0 ? now + after.shortened(wait, before) : at) + tolerance);
   }
 
-  static std::int64_t converted(const RateLimit& before, const RateLimit& after, const ExactTime& next,
-                                std::int64_t now) {
+  static std::int64_t as_far_ahead(const RateLimit& before, const RateLimit& after, const ExactTime& next,
+                                   std::int64_t now) {
     const std::int64_t ahead = rounded_up(next) - now;
     if (!before.set() || !after.set() || rounded_up(next) <= now) return rounded_up(next);
     return now + after.converted(ahead, before);

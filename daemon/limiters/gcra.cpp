@@ -36,7 +36,7 @@ std::int64_t RateLimit::converted(std::int64_t wait, const RateLimit& other) con
   const auto faster = [](const RateLimit& one, const RateLimit& than) {
     return static_cast<long double>(one.rate_) * static_cast<long double>(than.period_);
   };
-  constexpr long double kLongest = std::int64_t{1} << 61;
+  constexpr auto kLongest = static_cast<long double>(kForever);
   const long double converted =
       std::ceil(static_cast<long double>(wait) * (faster(other, *this) / faster(*this, other)));
   return static_cast<std::int64_t>(std::min(converted, kLongest));

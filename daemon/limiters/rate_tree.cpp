@@ -318,8 +318,10 @@ void RateTree::go_on_from(const RateTree& other, TreeNode before, TreeNode node,
   const auto go_on = [&](Clock& clock, const Clock& was) {
     if (!clock.set()) return;
     // Fractions of the old rate mean nothing at the new one.
-    const std::int64_t latest = nanoseconds(instant) + clock.time_of(old.largest).nanoseconds;
-    clock.time = {clock.rate == was.rate ? was.opens() : std::min(was.opens(), latest), 0};
+    const std::int64_t now = nanoseconds(instant);
+    const std::int64_t latest = now + clock.time_of(old.largest).nanoseconds;
+    clock.time = {clock.rate == was.rate ? was.opens() : std::min(clock.as_far_ahead_as(was, now), latest),
+                  0};
   };
   go_on(nodes_[node].ceiling, old.ceiling);
   go_on(nodes_[node].guarantee, old.guarantee);
@@ -337,21 +339,24 @@ Instant RateTree::departure_alone(TreeNode number, Instant instant) const {
   return Instant{Duration{std::max(opens, nodes_[kLink].ceiling.opens())}};
 }
 
+std::int64_t RateTree::Clock::as_far_ahead_as(const Clock& was, std::int64_t now) const {
+  const std::int64_t opens = was.opens();
+  if (opens <= now) return opens;
+  constexpr long double kLongest = std::int64_t{1} << 61;
+  const long double bits = static_cast<long double>(opens - now) * static_cast<long double>(was.rate);
+  return now +
+         static_cast<std::int64_t>(std::min(std::ceil(bits / static_cast<long double>(rate)), kLongest));
+}
+
 void RateTree::set_ceiling(TreeNode number, BitRate rate, Instant instant) {
   const std::int64_t now = nanoseconds(instant);
   Node& node = nodes_[number];
   Clock& clock = node.ceiling;
   assert(clock.set() && rate.bits_per_second > 0);
   if (clock.rate == rate.bits_per_second) return;
-  const std::int64_t opens = clock.opens();
-  const std::uint64_t before = clock.rate;
+  const Clock before = clock;
   clock.set(rate.bits_per_second);
-  if (opens > now) {
-    const long double ahead = static_cast<long double>(opens - now) * static_cast<long double>(before);
-    constexpr long double kLongest = std::int64_t{1} << 61;
-    const long double as_long = std::ceil(ahead / static_cast<long double>(clock.rate));
-    clock.time = {now + static_cast<std::int64_t>(std::min(as_long, kLongest)), 0};
-  }
+  clock.time = {clock.as_far_ahead_as(before, now), 0};
   clock.credit = clock.time_of(std::uint64_t{kCreditPackets} * node.largest).nanoseconds;
   const bool somebody = somebody_may_send();
   place_path(number, now);

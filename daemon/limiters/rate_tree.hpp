@@ -121,6 +121,8 @@ class RateTree {
     std::int64_t opens() const { return rounded_up(time); }
     bool open(std::int64_t now) const { return opens() <= now; }
     ExactTime time_of(std::uint64_t bytes) const;
+    // When this one opens if it is as many bits ahead as `was` at its rate.
+    std::int64_t as_far_ahead_as(const Clock& was, std::int64_t now) const;
     void begin(std::int64_t now);
     // A departure so much after the clock opened does not set it back.
     void charge(std::uint64_t bytes, std::int64_t departure, std::int64_t may_lag);

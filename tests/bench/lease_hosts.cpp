@@ -26,8 +26,7 @@ using namespace headgate;
 using namespace std::chrono_literals;
 
 constexpr Duration kLook = 5ms;
-constexpr Duration kDemand = 100ms;  // between two looks at the demand, as the daemon does
-constexpr Duration kChange = 1s;     // of the demand
+constexpr Duration kChange = 1s;  // of the demand
 
 const redis::Script& script() {
   static const redis::Script script{kLeaseScript};
@@ -58,7 +57,7 @@ class Host {
       want_ = meter_.measure({static_cast<std::uint64_t>(arrived_)}, {}, now);
       lease_.on_demand(want_);
       looked_ = now;
-      next_look_ = now + kDemand;
+      next_look_ = now + DemandMeter::kLook;
     }
     if (now < lease_.next_ask()) return false;
     ask(now);

@@ -253,6 +253,29 @@ TEST(LeasedRates, NoChangeGivesABurstBack) {
   }
 }
 
+// A reload ends the lease, and the next one comes soon.
+TEST(LeasedRates, NoReconfigurationGivesABurstBack) {
+  constexpr std::uint64_t kBurstPackets = 50;
+  ClassConfig config = bucket_class("all", megabits(1));
+  config.budget = "all";
+  config.burst.bytes = DataSize{kBurstPackets * kBytes};
+  LeaseHarness shaper({config});
+  double allowed = kBurstPackets * kBytes * 8;
+  double sent = 0;
+  for (int step = 0; step < 20; ++step) {
+    shaper.lease(shaper.bucket, megabits(20), shaper.now + seconds(60), megabits(1));
+    shaper.fill(0, 60);
+    sent += static_cast<double>(shaper.run_for(milliseconds(10)));
+    allowed += 0.01 * 20e6;
+    config.queue.packets = 100'000 - static_cast<std::uint32_t>(step) - 1;
+    shaper.shaper.reconfigure(
+        {config}, [](ArrivingPacket&) {}, shaper.now);
+    shaper.classes = {config};
+    ASSERT_LE(sent, allowed + 2 * kBytes * 8) << "step " << step;
+  }
+  EXPECT_GE(sent, allowed - 2 * kBytes * 8);
+}
+
 // A link that swings between two rates sends what these give, and a packet for all swings together, not one for each.
 TEST(LeasedRates, NoSwingOfALinkGivesAPacketAway) {
   LeaseHarness shaper({bucket_class("all", {})}, {.rate = BitRate{kMegabit}, .groups = {}});

@@ -14,6 +14,12 @@ from sharing_hosts import FRAME_BITS, OWN_PORT, OWN_RATE, fair_shares, megabits,
 from traffic import gaps, percentile, rate_while_running
 
 WINDOW = 0.1  # s
+IN_FRONT = """
+  [[shape.class]]
+  name   = "in front"
+  match  = "udp dst port 9"
+  bypass = true
+"""
 CATCH_UP = 0.01  # s: what a worker that wakes late makes up for
 
 
@@ -50,15 +56,15 @@ def share(wire, redis, headgates, programs, pytestconfig):
 def assert_never_above(promise):
     """assert_never_above(frames, rate, hosts): in any window no more than the rate and a frame of each host.
 
-    Late workers make up for as much as CATCH_UP. That much more is never there, whatever the machine does; and where
-    nothing was missing shortly before, nothing is made up for.
+    Late workers make up for as much as CATCH_UP, and may be held up once more with it in hand. More is never there,
+    whatever the machine does; and where nothing was missing shortly before, nothing is made up for.
     """
 
     def check(frames, rate, hosts):
         burst = (hosts + 0.5) * FRAME_BITS / 1e6  # half a frame is no frame more
         for window in (WINDOW, 10 * WINDOW):
             most = most_above(frames, rate, window)
-            promise(most <= burst + rate * CATCH_UP, f"{most} Mbit more in {window} s than {rate} Mbit/s")
+            promise(most <= burst + 2 * rate * CATCH_UP, f"{most} Mbit more in {window} s than {rate} Mbit/s")
         most = most_above(frames, rate, WINDOW, CATCH_UP)
         assert most <= burst, f"{most} Mbit more in {WINDOW} s than {rate} Mbit/s"
         return most
@@ -243,13 +249,13 @@ def test_trouble_with_redis_disturbs_no_packet(share, redis, trouble, figure, as
 
     assert_never_above(frames, hosts.rate, 4)
     assert megabits(frames, begun - 1, begun) >= 0.95 * hosts.rate
-    # A lease is new enough to last for three quarters of its time; then there is the floor.
-    leased = 0.75 * hosts.lease / (ended - begun) * hosts.rate
-    assert megabits(frames, begun, ended) >= (0.95 * hosts.rate if trouble is slow else leased)
+    # Hung for all of the time, it leaves leases that last for three quarters of their time at least, and then the floor.
+    leased = {hung: 0.75 * hosts.lease / (ended - begun), slow: 0.95}.get(trouble, 0.8)
+    assert megabits(frames, begun, ended) >= leased * hosts.rate
     assert megabits(frames, ended + 5, ended + 7) >= 0.95 * hosts.rate
     figure("of the budget used meanwhile", round(megabits(frames, begun, ended) / hosts.rate, 3))
     figure("longest answer of the control socket", round(longest_answer, 3))
-    assert longest_answer < 0.5
+    assert 0 < longest_answer < 0.5
 
     assert len(arrivals.of_port(OWN_PORT + 2)) == sent
     flow = arrivals.of_port(OWN_PORT)
@@ -347,7 +353,9 @@ def test_reloads_while_leases_run_keep_the_sum(share, assert_never_above):
     for number in range(6):
         for host in hosts:
             config = host.config(hosts.budget_config()).replace(f"{OWN_RATE}pps", f"{OWN_RATE + number}pps")
-            host.headgate.write(config + f"# {number}\n")
+            if number % 2:
+                config = config.replace("  [[shape.class]]", IN_FRONT + "  [[shape.class]]", 1)
+            host.headgate.write(config)
             host.headgate.reload()
     time.sleep(2)
     ended = time.time()

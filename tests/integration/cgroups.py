@@ -33,7 +33,11 @@ class Hierarchy:
     def __init__(self):
         self._mount = tempfile.mkdtemp(prefix="hgt-cgroup-")
         subprocess.run(["mount", "-t", "cgroup2", "cgroup2", self._mount], check=True)
-        self.make(self.name)
+        try:
+            self.make(self.name)
+        except OSError:
+            self._unmount()
+            raise
 
     def _directory(self, path):
         return pathlib.Path(self._mount) / path
@@ -60,8 +64,13 @@ class Hierarchy:
 
     def close(self):
         below = sorted(self._directory(self.name).rglob("*/"), reverse=True)
-        for directory in [*below, self._directory(self.name)]:
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-                directory.rmdir()
+        try:
+            for directory in [*below, self._directory(self.name)]:
+                with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                    directory.rmdir()
+        finally:
+            self._unmount()
+
+    def _unmount(self):
         subprocess.run(["umount", self._mount], check=True)
         os.rmdir(self._mount)

@@ -252,7 +252,7 @@ def test_thirty_three_cgroups_are_too_many_also_at_a_reload(net, headgate, hiera
     settle(headgate, 4 * PACKETS, PACKETS)
 
 
-def test_a_packet_that_is_explained_is_of_no_cgroup_not_of_the_daemons_own(net, headgate, hierarchy, divert):
+def test_a_packet_that_is_explained_is_of_no_cgroup_not_of_the_daemons_own(net, hierarchy, headgate, divert):
     with hierarchy.joined(hierarchy.name):
         headgate.start(config(f'cgroup = "{hierarchy.name}"'), divert=divert)
     send(net, hierarchy, hierarchy.name)

@@ -115,7 +115,7 @@ Command top_command() {
                   {.letter = 'n',
                    .name = "rounds",
                    .value = "N",
-                   .help = "end after N looks that have rates",
+                   .help = "end after N rounds, those without an answer among them",
                    .read = number_from(1)}},
       .summary = "a screen that follows links, classes and flows",
       .details =
