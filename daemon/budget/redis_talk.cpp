@@ -1,31 +1,50 @@
 #include "budget/redis_talk.hpp"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
+#include <variant>
 
 #include "budget/lease_script.hpp"
 
 namespace headgate {
 namespace {
 
+constexpr std::size_t kLongestPassword = 4096;  // bytes
+
 const redis::Script& lease_script() {
   static const redis::Script script{kLeaseScript};
   return script;
 }
 
-// Its first line.
+// Its first line. It is never waited for, as a pipe would be.
 std::string read_password(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  if (!std::getline(file, line)) throw std::runtime_error("cannot read a password from " + path);
-  return line;
+  const auto fail = [&path](const std::string& why) {
+    throw std::runtime_error("cannot read a password from " + path + ": " + why);
+  };
+  const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (file < 0) fail(std::generic_category().message(errno));
+  std::array<char, kLongestPassword + 1> text{};
+  struct stat status {};
+  const bool is_file = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+  const ssize_t length = is_file ? read(file, text.data(), text.size()) : 0;
+  close(file);
+  if (!is_file) fail("this is not a regular file");
+  const std::string_view line =
+      std::string_view(text.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+  if (line.empty()) fail("the file is empty");
+  if (line.find('\n') > kLongestPassword && line.size() > kLongestPassword)
+    fail("its first line has more than " + std::to_string(kLongestPassword) + " characters");
+  return std::string(line.substr(0, line.find('\n')));
 }
 
 // Its unit keeps the service from IP, and a server's socket may not be open to its user.
@@ -96,8 +115,13 @@ LeaseAnswers RedisTalk::answer(const std::vector<LeaseQuestion>& questions) {
       throw std::runtime_error("Redis answered " + std::to_string(lines.size()) + " of " +
                                std::to_string(questions.size()) + " questions");
     LeaseAnswers answers;
-    for (std::size_t i = 0; i < lines.size(); ++i)
+    for (std::size_t i = 0; i < lines.size(); ++i) {
       answers.answers.push_back({questions[i].budget, read_lease_reply(lines[i])});
+      const auto* const reply = std::get_if<LeaseReply>(&answers.answers.back().reply);
+      if (reply != nullptr && reply->serial != questions[i].request.serial)
+        throw std::runtime_error("Redis at " + server_.address +
+                                 ": it answers another request than was asked");
+    }
     return answers;
   } catch (const redis::Error& error) {
     connection_.reset();

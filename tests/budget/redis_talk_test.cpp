@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -172,11 +173,22 @@ TEST_F(RedisTalkTest, NeedsNoFurtherPermissions) {
 
 TEST_F(WithPassword, IsReadAtEachConnection) {
   begin(30s, password_file);
-  EXPECT_EQ(ask(1).trouble, "cannot read a password from " + password_file);
+  EXPECT_EQ(ask(1).trouble, "cannot read a password from " + password_file + ": No such file or directory");
   write_password("wrong\n");
   EXPECT_THAT(ask(2).trouble, HasSubstr("WRONGPASS"));
   write_password("secret\nwhat stands below does not matter\n");
   expect_answer(3);
+}
+
+TEST_F(WithPassword, IsNotWaitedFor) {
+  ASSERT_EQ(mkfifo(password_file.c_str(), 0600), 0);
+  begin(30s, password_file);
+  EXPECT_THAT(ask(1).trouble, HasSubstr("this is not a regular file"));
+  std::filesystem::remove(password_file);
+  write_password("");
+  EXPECT_THAT(ask(2).trouble, HasSubstr("the file is empty"));
+  write_password(std::string(5000, 'x'));
+  EXPECT_THAT(ask(3).trouble, HasSubstr("its first line has more than 4096 characters"));
 }
 
 TEST_F(WithPassword, IsAskedForByTheServer) {

@@ -256,6 +256,13 @@ def test_a_trace_packet_by_packet(net, headgate, tmp_path):
     beyond = headgate.control("explain", "eth0", "--trace", path, "--packet", "5", check=False)
     assert beyond.returncode == EXIT_USAGE and "the trace has 4 packets" in beyond.stderr
 
+    path.write_bytes(pcap([frame(53), b"\0" * 13, frame(5000)]))
+    too_short = f"{path}, packet 2: the frame has 13 bytes, less than the 14 of an Ethernet header"
+    shown = headgate.control("explain", "eth0", "--trace", path)
+    assert [line.split()[0] for line in shown.stdout.splitlines()] == ["1", "3"] and too_short in shown.stderr
+    alone = headgate.control("explain", "eth0", "--trace", path, "--packet", "2", check=False)
+    assert alone.returncode == EXIT_USAGE and too_short in alone.stderr
+
 
 def test_long_packets_and_marks(net, headgate):
     headgate.start(config() + """

@@ -11,6 +11,7 @@ import pytest
 
 import processes
 from browser import Browser
+from daemon import EXIT_USAGE
 
 CONFIG = """
 [[shape]]
@@ -38,6 +39,18 @@ direction = "ingress"
 
 TRAFFIC = ["udp 10.0.0.1:5060>10.0.1.1:5060 200b 500kbit from 1s to 3s",
            "poisson udp 10.0.0.1:9>10.0.1.1:53 64b..1200b 900pps flows 4 destinations to 2s"]
+
+
+def test_what_is_read_is_not_written(simulate, tmp_path):
+    config, trace = tmp_path / "headgate.toml", tmp_path / "trace.pcapng"
+    simulate("--out", trace)
+    before = trace.read_bytes()
+    for arguments, file in ((["--trace", trace, "--out", trace], trace), (["--html", config], config)):
+        refused = simulate(*arguments, check=False)
+        assert refused.returncode == EXIT_USAGE and f"{file}: this file is read; expected another one" in refused.stderr
+    assert trace.read_bytes() == before and config.read_text() == CONFIG
+    assert "--out -: expected a file" in simulate("--out", "-", check=False).stderr
+    assert "both write x" in simulate("--out", "x", "--html", "x", check=False).stderr
 
 
 @pytest.fixture

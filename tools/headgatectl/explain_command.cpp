@@ -83,9 +83,18 @@ int explain_trace(const Invocation& invocation, const std::string& path) {
   TraceTraffic trace(path);
   std::uint64_t number = 0;
   for (const OfferedPacket* offered = trace.next(); offered != nullptr; offered = trace.next()) {
+    if (!wanted && number == limit) return kExitOk;
     ++number;
     if (wanted && number < *wanted) continue;
     const DescribedPacket packet = described(*offered);
+    if (packet.frame.size() < kEthernetHeaderBytes) {
+      const std::string why = path + ", packet " + std::to_string(number) + ": the frame has " +
+                              std::to_string(packet.frame.size()) + " bytes, less than the " +
+                              std::to_string(kEthernetHeaderBytes) + " of an Ethernet header";
+      if (wanted) throw UsageError(why);
+      print_error("headgatectl: warning: " + why);
+      continue;
+    }
     if (wanted) {
       show_one(invocation, packet);
       return kExitOk;
@@ -96,7 +105,6 @@ int explain_trace(const Invocation& invocation, const std::string& path) {
     } else {
       print(explain_line(reply, packet, number, style));
     }
-    if (number == limit) return kExitOk;
   }
   if (wanted)
     throw UsageError("--packet " + std::to_string(*wanted) + ": the trace has " + std::to_string(number) +

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -154,6 +155,18 @@ void write_file(const std::string& path, const std::string& text) {
   if (!file) throw std::system_error(errno, std::generic_category(), "cannot write " + path);
 }
 
+// Of a file that is written: its own, and of none that is read.
+void check_output(std::string_view option, const std::string& path, const SimulateOptions& options) {
+  if (path == "-") throw UsageError(std::string(option) + " -: expected a file");
+  std::vector<std::string> read = options.traces;
+  read.push_back(options.config);
+  for (const std::string& each : read) {
+    std::error_code none;
+    if (!path.empty() && std::filesystem::equivalent(path, each, none))
+      throw UsageError(std::string(option) + " " + path + ": this file is read; expected another one");
+  }
+}
+
 void check(const SimulateOptions& options) {
   if (options.traces.empty() && options.traffic.empty())
     throw UsageError(
@@ -161,6 +174,10 @@ void check(const SimulateOptions& options) {
         "--traffic \"udp 10.0.0.1:1000>10.0.0.2:53 1200b 5mbit\"");
   if (options.json && options.csv)
     throw UsageError("--json and --csv both write to standard output; expected one of them");
+  check_output("--out", options.out, options);
+  check_output("--html", options.html, options);
+  if (!options.out.empty() && options.out == options.html)
+    throw UsageError("--out and --html both write " + options.out + "; expected two files");
   if (!options.filter.empty() && options.traces.empty())
     throw UsageError("--filter says which packets of a trace to take; expected --trace, too");
 }

@@ -16,6 +16,11 @@ namespace {
 
 constexpr int kUsualPort = 6379;
 
+// Of an answer, whatever the server says of it: memory is taken as it says.
+constexpr std::size_t kLongestAnswer = 1024 * 1024;  // bytes
+constexpr int kMostElements = 1024;                  // of a list, in which there is no other
+constexpr std::size_t kLongestError = 300;           // bytes of it that are told
+
 [[noreturn]] void reject_address(const std::string& address) {
   throw std::invalid_argument(
       "a Redis server's address is unix:/path, host, host:port or [IPv6]:port, not '" + address + "'");
@@ -32,6 +37,24 @@ int port_of(std::string_view text, const std::string& address) {
 timeval time_value(Duration time) {
   const auto microseconds = std::chrono::ceil<std::chrono::microseconds>(time).count();
   return {microseconds / 1'000'000, microseconds % 1'000'000};
+}
+
+// hiredis' own, but for lists that no script of ours answers with.
+redisReplyObjectFunctions* bounded_replies() {
+  static const redisReplyObjectFunctions usual = [] {
+    const std::unique_ptr<redisReader, void (*)(redisReader*)> reader(redisReaderCreate(), redisReaderFree);
+    if (reader == nullptr) throw std::bad_alloc();
+    return *reader->fn;
+  }();
+  static redisReplyObjectFunctions bounded = [] {
+    redisReplyObjectFunctions functions = usual;
+    functions.createArray = [](const redisReadTask* task, int elements) -> void* {
+      return elements > kMostElements || task->parent != nullptr ? nullptr
+                                                                 : usual.createArray(task, elements);
+    };
+    return functions;
+  }();
+  return &bounded;
 }
 
 struct Meaning {
@@ -51,7 +74,8 @@ constexpr Meaning kMeanings[] = {
     {"MASTERDOWN", Trouble::not_ready, "the replica has lost its primary"},
     {"CLUSTERDOWN", Trouble::not_ready, "try again later"},
     {"OOM", Trouble::out_of_memory, "raise maxmemory"},
-    {"WRONGTYPE", Trouble::foreign_value, "give the limiter a name of its own"},
+    {"WRONGTYPE", Trouble::foreign_value,
+     "something else keeps a value under this key; use a name of its own"},
     {"MOVED", Trouble::other, "connect to the server that holds this slot"},
 };
 
@@ -123,6 +147,7 @@ void Connection::open() {
     throw failure;
   }
   fcntl(context_->fd, F_SETFD, FD_CLOEXEC);
+  context_->reader->fn = bounded_replies();
 }
 
 // Says who we are, and which of the server's databases is meant.
@@ -133,7 +158,8 @@ void Connection::greet() {
     words.push_back(server_.password);
     const Reply reply = exchange(words);
     if (reply->type == REDIS_REPLY_ERROR) {
-      throw error(Trouble::denied, std::string(text_of(*reply)) + " (check user and password)");
+      throw error(Trouble::denied,
+                  std::string(text_of(*reply).substr(0, kLongestError)) + " (check user and password)");
     }
   }
   if (server_.database != 0) ask({"SELECT", std::to_string(server_.database)});
@@ -200,6 +226,10 @@ Error Connection::other_form() const {
   return error(Trouble::other, "the script's answer has another form");
 }
 
+Error Connection::too_long() const {
+  return error(Trouble::other, "this is no answer to what was asked: it is too long");
+}
+
 const std::string& Connection::digest_of(const Script& script) {
   const auto found = digests_.find(&script);
   if (found != digests_.end()) return found->second;
@@ -227,9 +257,26 @@ Connection::Reply Connection::exchange(const Words& words) {
   if (length < 0) throw std::bad_alloc();
   const std::unique_ptr<char, void (*)(char*)> owner(command, redisFreeCommand);
   send({command, static_cast<std::size_t>(length)});
+  return receive();
+}
+
+// As a whole in time, however its pieces come.
+Connection::Reply Connection::receive() {
+  const auto asked = std::chrono::steady_clock::now();
   void* reply = nullptr;
-  if (redisGetReply(context_.get(), &reply) != REDIS_OK) fail("no answer");
-  return Reply(static_cast<redisReply*>(reply));
+  while (true) {
+    if (redisGetReplyFromReader(context_.get(), &reply) != REDIS_OK) fail("no answer");
+    if (reply != nullptr) return Reply(static_cast<redisReply*>(reply));
+    if (context_->reader->len > kLongestAnswer) {
+      context_.reset();
+      throw too_long();
+    }
+    if (std::chrono::steady_clock::now() - asked > server_.timeout) {
+      errno = EAGAIN;
+      fail("no answer");
+    }
+    if (redisBufferRead(context_.get()) != REDIS_OK) fail("no answer");
+  }
 }
 
 // Not by hiredis, whose write to a closed connection would end the program by SIGPIPE.
@@ -249,6 +296,7 @@ void Connection::fail(std::string_view attempt) {
   const int kind = context_->err;
   const std::string text = kind == REDIS_ERR_PROTOCOL ? context_->errstr : std::strerror(reason);
   context_.reset();
+  if (kind == REDIS_ERR_OOM) throw too_long();
   if (kind == REDIS_ERR_PROTOCOL) throw error(Trouble::other, "this is no Redis server: " + text);
   if (kind == REDIS_ERR_EOF) throw error(Trouble::lost, "the server has closed the connection");
   if (reason == EAGAIN || reason == EWOULDBLOCK) {
@@ -258,7 +306,8 @@ void Connection::fail(std::string_view attempt) {
   throw error(Trouble::lost, std::string(attempt) + ": " + text);
 }
 
-void Connection::refuse(std::string_view answer) {
+void Connection::refuse(std::string_view whole) {
+  const std::string_view answer = whole.substr(0, kLongestError);
   const Meaning* meaning = meaning_of(answer);
   if (meaning == nullptr) throw error(Trouble::other, answer);
   if (meaning->trouble == Trouble::read_only) context_.reset();  // the next one may lead to the new primary

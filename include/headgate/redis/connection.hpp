@@ -4,8 +4,8 @@
 // which the server runs as a whole, so two clients never see the same state. A script that the server has forgotten
 // is sent again.
 //
-// Each wait for the server takes at most Server::timeout; looking up a host's name takes as long as the resolver
-// does. When a connection that has been open before turns out closed, the request is sent once more on a new one:
+// The server is waited for as long as Server::timeout, and twice that where its answer comes in pieces; looking up a
+// host's name takes as long as the resolver does. No answer takes more than some megabytes. When a connection that has been open before turns out closed, the request is sent once more on a new one:
 // if the server had counted it before it went, it is counted twice, never left out. After `late` nobody knows
 // whether it was counted.
 //
@@ -104,10 +104,12 @@ class Connection {
   const std::string& digest_of(const Script& script);
   Reply ask(const Words& words);
   Reply exchange(const Words& words);
+  Reply receive();
   void send(std::string_view command);
   [[noreturn]] void fail(std::string_view attempt);
   [[noreturn]] void refuse(std::string_view answer);
   Error other_form() const;
+  Error too_long() const;
   Error error(Trouble trouble, std::string_view text) const;
 
   Server server_;

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
@@ -198,10 +199,10 @@ TEST(RedisConnection, TalksOverTcp) {
   EXPECT_TRUE(client.bucket.allow("alice", 1));
 }
 
-// Answers each connection's first request with one text.
+// Answers each connection's first request with one text, as a whole or byte by byte.
 class OddServer {
  public:
-  explicit OddServer(std::string answer) : answer_(std::move(answer)) {
+  explicit OddServer(std::string answer, Duration pause = {}) : answer_(std::move(answer)), pause_(pause) {
     std::string name = std::filesystem::temp_directory_path() / "headgate-odd-XXXXXX";
     directory_ = mkdtemp(name.data());
     sockaddr_un address{};
@@ -225,11 +226,16 @@ class OddServer {
     for (int peer; (peer = accept(listening_, nullptr, nullptr)) >= 0; close(peer)) {
       std::array<char, 4096> request;
       if (read(peer, request.data(), request.size()) < 0) continue;
-      if (write(peer, answer_.data(), answer_.size()) < 0) continue;
+      const std::size_t piece = pause_ == Duration{} ? answer_.size() : 1;
+      for (std::size_t sent = 0; sent < answer_.size(); sent += piece) {
+        if (send(peer, &answer_[sent], piece, MSG_NOSIGNAL) < 0) break;
+        std::this_thread::sleep_for(pause_);
+      }
     }
   }
 
   std::string answer_;
+  const Duration pause_;
   std::string directory_;
   int listening_ = -1;
   std::thread thread_;
@@ -251,11 +257,38 @@ TEST(RedisConnection, TellsWhatAServerAnswersThatIsNotReadyOrOdd) {
       {":1\r\n", Trouble::other, "a script's digest has another form"},
       {"HTTP/1.1 400 Bad Request\r\n\r\n", Trouble::other, "this is no Redis server: "},
       {"", Trouble::lost, "the server has closed the connection"},
+      // Nobody makes room for a list of two thousand million elements, nor for lists in lists.
+      {"*2147483647\r\n", Trouble::other, "this is no answer to what was asked: it is too long"},
+      {"*2\r\n*1000\r\n", Trouble::other, "this is no answer to what was asked: it is too long"},
   };
   for (const Case& each : kCases) {
     OddServer server(each.answer);
     Client client(patient("unix:" + server.path()));
     expect_trouble(client, each.trouble, each.text);
+  }
+}
+
+TEST(RedisConnection, GivesUpOnAnAnswerWithoutAnEnd) {
+  OddServer server("$2000000000\r\n" + std::string(2'000'000, 'x'));
+  Client client(patient("unix:" + server.path()));
+  expect_trouble(client, Trouble::other, "it is too long");
+}
+
+TEST(RedisConnection, GivesUpOnAnAnswerThatComesByteByByte) {
+  OddServer server("-" + std::string(50, 'x'), 20ms);
+  Client client({.address = "unix:" + server.path(), .timeout = 200ms});
+  expect_trouble(client, Trouble::late, "no answer within 200000 us");
+}
+
+TEST(RedisConnection, TellsTheBeginningOfALongError) {
+  OddServer server("-ERR " + std::string(100'000, 'x') + "\r\n");
+  Client client(patient("unix:" + server.path()));
+  try {
+    client.bucket.allow("alice", 1);
+    ADD_FAILURE() << "no trouble";
+  } catch (const redis::Error& error) {
+    EXPECT_LT(std::strlen(error.what()), 500u);
+    EXPECT_THAT(error.what(), HasSubstr("ERR xxxx"));
   }
 }
 
