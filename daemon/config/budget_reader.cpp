@@ -94,7 +94,7 @@ void BudgetReader::refuse(const TableReader& table, const std::string& why) {
 std::vector<BudgetConfig> BudgetReader::budgets() const {
   std::vector<BudgetConfig> budgets;
   for (const auto& [name, one] : budgets_) {
-    if (!one.used)
+    if (!one.used && findings_.errors() == 0)  // else its place may be what was refused
       findings_.add_warning(one.place, "budget " + quoted(name) +
                                            " limits nothing; a shape, a group or a class goes by it "
                                            "by budget = " +

@@ -36,6 +36,17 @@ std::vector<std::string> warnings_of(std::string_view text) {
   return lines;
 }
 
+constexpr char kUnusedBudget[] = R"(
+[budget.uplink]
+rate  = "10mbit"
+floor = "1mbit"
+hosts = 2
+redis = "unix:/run/redis.sock"
+[[shape]]
+interface = "eth0"
+rate      = "1mbit"
+)";
+
 // A file in a directory of its own, both gone at the end.
 class TemporaryFile {
  public:
@@ -1077,6 +1088,13 @@ TEST(ManualPage, HasExamplesThatAreValid) {
   EXPECT_GE(examples.size(), 5U);
   for (const std::string& example : examples)
     EXPECT_THAT(warnings_of(example), testing::IsEmpty()) << example;
+}
+
+TEST(ConfigFile, WarnsOfABudgetThatNothingNamesUnlessItsPlaceMayBeWhatWasRefused) {
+  EXPECT_THAT(warnings_of(kUnusedBudget), testing::ElementsAre(testing::HasSubstr("limits nothing")));
+  const ConfigResult wrong = parse_config(std::string(kUnusedBudget) + "budget = \"uplink\"\n", "test.toml");
+  EXPECT_EQ(wrong.errors.size(), 1u);
+  EXPECT_THAT(wrong.warnings, testing::IsEmpty());
 }
 
 }  // namespace
