@@ -16,7 +16,7 @@ from traffic import gaps, percentile, rate_while_running
 WINDOW = 0.1  # s
 IN_FRONT = """
   [[shape.class]]
-  name   = "in front"
+  name   = "in-front"
   match  = "udp dst port 9"
   bypass = true
 """
