@@ -92,7 +92,7 @@ def main():
                                      description="Installs what is missing, builds, and tests within 20 minutes.")
     extent = parser.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="only format and unit tests, under ASan and UBSan")
-    extent.add_argument("--all", action="store_true", help="every test, within an hour; what continuous integration runs")
+    extent.add_argument("--all", action="store_true", help="every test, in about an hour; what continuous integration runs")
     options = parser.parse_args()
 
     make_results()

@@ -5,9 +5,10 @@
 // is sent again.
 //
 // The server is waited for as long as Server::timeout, and twice that where its answer comes in pieces; looking up a
-// host's name takes as long as the resolver does. No answer takes more than some megabytes. When a connection that has been open before turns out closed, the request is sent once more on a new one:
-// if the server had counted it before it went, it is counted twice, never left out. After `late` nobody knows
-// whether it was counted.
+// host's name takes as long as the resolver does. An answer of more than a megabyte or 1024 elements is refused.
+// When a connection that has been open before turns out closed, the request is sent once more on a new one: if the
+// server had counted it before it went, it is counted twice, never left out. After `late` nobody knows whether it
+// was counted.
 //
 // Redis 6.2 or later, one server or the primary of several; nothing follows a cluster's redirections. Not
 // thread-safe: one for each thread, with the limiters that use it. Errors: std::invalid_argument for an address or
